@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* --run: start a command against this target, on a socket nobody else sees */
+#ifndef TARGETS_RUN_H
+#define TARGETS_RUN_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/**
+ * run_private_socket() - Choose a socket path in a new directory of our own
+ * @path:	Result, a path that does not exist yet and fits into sun_path
+ * @len:	Size of @path in bytes
+ *
+ * The directory is made with mode 0700 under $TMPDIR, or /tmp where that is
+ * unset or too long for a socket's path.
+ *
+ * Return: 0 or negative errno
+ */
+int run_private_socket(char *path, size_t len);
+
+/**
+ * run_remove_private_socket() - Remove the socket, if still there, and its directory
+ * @path:	From run_private_socket()
+ */
+void run_remove_private_socket(const char *path);
+
+/**
+ * run_command() - Start a shell command
+ * @cmd:		For /bin/sh -c
+ * @socket_path:	Exported as $socket
+ * @uri:		Exported as $uri
+ * @pid:		Result, the shell's process
+ *
+ * $FIO_DATAPLANE becomes the directory above the one that holds the running
+ * program. The child starts with no signal blocked and none handled, and gets
+ * SIGTERM when the calling *thread* ends: call this from main()'s.
+ *
+ * Return: 0 or negative errno
+ */
+int run_command(const char *cmd, const char *socket_path, const char *uri,
+		pid_t *pid);
+
+/**
+ * run_pidfd() - A descriptor that polls readable once the command has ended
+ * @pid:	From run_command()
+ *
+ * Return: descriptor (close-on-exec, the caller closes it) or negative errno
+ */
+int run_pidfd(pid_t pid);
+
+/**
+ * run_status() - Wait for the command and say how it ended
+ * @pid:	From run_command()
+ *
+ * Return: its exit status, 128 + signal number if one killed it (what a shell
+ * would say), or negative errno
+ */
+int run_status(pid_t pid);
+
+#endif /* TARGETS_RUN_H */
