@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line of dataplane."""
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+from pathlib import Path
+
+from . import doctor, paths, session, study, units
+from .errors import Refused
+
+_EXAMPLES = """\
+examples:
+  dataplane doctor
+  dataplane run poll-max-ns --short
+  dataplane sweep jobfiles/vhost-user-blk.fio --vary poll-max-ns=0,4096,32768 \\
+            --target '--backend null --delay fixed:20us --poll fixed'
+  dataplane report results/reference/poll-max-ns
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A mistake is one line on stderr and exit status 1."""
+
+    def error(self, message):
+        sys.stderr.write(f"{self.prog}: {message}\n")
+        sys.exit(1)
+
+
+def _parser():
+    parser = _Parser(prog="dataplane", allow_abbrev=False, epilog=_EXAMPLES,
+                     description="Run studies of virtual-disk dataplanes and report them.",
+                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND", parser_class=_Parser)
+
+    def command(name, text, run):
+        sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        sub.set_defaults(run=run)
+        return sub
+
+    run = command("run", "run a study: a name under jobfiles/, or a path to a study.toml", _run)
+    run.add_argument("study", metavar="STUDY")
+    run.add_argument("--short", action="store_true", help="the study's short form ([short] in study.toml)")
+    _running(run, "target options added to the study's; the same option replaces it")
+
+    sweep = command("sweep", "vary options of the target, or variables of a job file, and compare", _sweep)
+    sweep.add_argument("job", metavar="JOB", help="an fio job file")
+    sweep.add_argument("--baseline", metavar="NAME=VALUE[,…]",
+                       help="the arm to compare with, e.g. poll=off (default: the first)")
+    sweep.add_argument("--program", default="vhost-user-blk-target", metavar="NAME",
+                       help="the target's name (default: %(default)s)")
+    _running(sweep, "the target's options, e.g. '--backend null --delay fixed:20us'")
+
+    report = command("report", "print a result again and write its report anew", _report)
+    report.add_argument("result", metavar="RESULT", help="a directory that run or sweep made")
+    command("list", "list the studies and the example job files", _list)
+    command("doctor", "say what on this host will spoil a measurement", lambda args: doctor.examine())
+    command("env", "print the environment that job files need, for eval", _env)
+    return parser
+
+
+def _running(sub, target_help):
+    """Options that run and sweep share."""
+    sub.add_argument("--vary", action="append", default=[], metavar="NAME=A,B,…",
+                     help="a factor: a ${NAME} of the job file, else the target's --NAME; repeatable")
+    sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables",
+                     help="give a ${NAME} of the job file a value; repeatable")
+    sub.add_argument("--target", default="", metavar="'OPTIONS'", help=target_help)
+    sub.add_argument("--repeats", type=int, metavar="N", help="counted runs of each arm")
+    sub.add_argument("--warmup", type=int, metavar="N", help="runs to throw away first")
+    sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")
+    sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor)")
+    sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
+
+
+def _pair(text, option):
+    name, sep, value = text.partition("=")
+    if not sep or not name or not value:
+        raise Refused(f"{option} {text}: wants NAME=VALUE")
+    return name, value
+
+
+def _apply(chosen, args):
+    """What the command line says about a study, applied to it."""
+    for text in args.vary:
+        name, values = _pair(text, "--vary")
+        chosen.factors[name] = study.words(values.split(","), f"--vary {name}")
+    for text in args.variables:
+        name, value = _pair(text, "--set")
+        chosen.variables[name] = value
+    chosen.options = study.merge_options(chosen.options, _split(args.target))
+    for key in ("repeats", "warmup"):
+        if getattr(args, key) is not None:
+            setattr(chosen, key, getattr(args, key))
+    if args.runtime is not None:
+        chosen.runtime = units.seconds(args.runtime, "--runtime")
+        if "runtime" not in chosen.job_variables():
+            raise Refused(f"--runtime: {chosen.job} does not use ${{runtime}}")
+    study.check(chosen)
+
+
+def _split(text):
+    try:
+        return shlex.split(text)
+    except ValueError as err:
+        raise Refused(f"--target: {err}") from None
+
+
+def _run(args):
+    chosen = study.load(study.find(args.study), args.short)
+    _apply(chosen, args)
+    session.execute(chosen, args.argv, args.out, args.cpus)
+
+
+def _sweep(args):
+    job = Path(args.job).resolve()
+    if not job.is_file():
+        raise Refused(f"{args.job}: no such job file")
+    chosen = study.Study(name=f"sweep-{job.stem}", job=job, title=f"sweep of {job.name}",
+                         program=args.program)
+    if args.baseline:
+        chosen.baseline = dict(_pair(p, "--baseline") for p in args.baseline.split(","))
+    _apply(chosen, args)
+    session.execute(chosen, args.argv, args.out, args.cpus)
+
+
+def _report(args):
+    path = Path(args.result)
+    if not (path / "meta.json").exists():
+        raise Refused(f"{path}: is no result (it has no meta.json)")
+    session.report(path.resolve())
+
+
+def _list(_args):
+    for path in study.all_studies():
+        known = study.load(path)
+        arms = len(known.arms())
+        print(f"{known.name:<20} {known.title} ({arms} arms, {known.repeats} repeats)")
+    for path in sorted(paths.jobfiles().glob("*.fio")):
+        print(f"{path.name:<20} a plain job file")
+
+
+def _env(_args):
+    print(f"export FIO_DATAPLANE={shlex.quote(str(paths.dataplane_dir()))}")
+
+
+def _stop(_number, _frame):
+    raise KeyboardInterrupt
+
+
+def main(argv):
+    """Run the command; returns the exit status."""
+    args = _parser().parse_args(argv)
+    args.argv = argv
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        return args.run(args) or 0
+    except Refused as err:
+        print(f"dataplane: {err}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("dataplane: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output went away; nothing may be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""fio's json+ output: read, checked for errors, latencies merged."""
+
+import json
+from collections import Counter
+
+from .errors import RunFailed
+from .metrics import PERCENTILES, percentile_key
+
+_DIRECTIONS = ("read", "write", "trim")
+
+
+def load(path):
+    """The JSON document in PATH; fio may log lines ahead of it."""
+    try:
+        text = path.read_text()
+    except OSError as err:
+        raise RunFailed(f"fio wrote no result: {err}") from None
+    start = 0 if text.startswith("{") else text.find("\n{") + 1
+    try:
+        doc = json.loads(text[start:])
+    except ValueError as err:
+        said = text.strip().splitlines()
+        raise RunFailed(f"fio's result is no JSON ({err}); it begins with: "
+                        f"{said[0] if said else 'nothing'}") from None
+    check(doc)
+    return doc
+
+
+def check(doc):
+    """Raise RunFailed if fio reports any error, or did nothing."""
+    if not doc.get("jobs"):
+        raise RunFailed("fio's result has no job in it")
+    for job in doc["jobs"]:
+        name = job.get("jobname", "?")
+        for key in ("error", "total_err", "first_error"):
+            if job.get(key):
+                raise RunFailed(f"job {name}: {key} is {job[key]}")
+        if not any(job[d]["total_ios"] for d in _DIRECTIONS if d in job):
+            raise RunFailed(f"job {name}: did no I/O")
+        for d in _DIRECTIONS:
+            if job.get(d, {}).get("drop_ios"):
+                raise RunFailed(f"job {name}: dropped {job[d]['drop_ios']} I/Os")
+
+
+def _parts(doc):
+    """Every direction of every job in which I/O was done."""
+    for job in doc["jobs"]:
+        for d in _DIRECTIONS:
+            part = job.get(d)
+            if part and part["total_ios"]:
+                yield job["jobname"], d, part
+
+
+def bins(doc):
+    """Total-latency histogram of all jobs: Counter of ns -> I/Os."""
+    total = Counter()
+    for name, d, part in _parts(doc):
+        found = part.get("lat_ns", {}).get("bins")
+        if not found:
+            raise RunFailed(f"job {name}: {d} has no latency bins"
+                            " (wants lat_percentiles=1 and --output-format=json+)")
+        total.update({int(k): v for k, v in found.items()})
+    return total
+
+
+def percentile(histogram, p):
+    """The value that P % of the samples do not exceed, by fio's own rule."""
+    want = p / 100 * sum(histogram.values())
+    seen = 0
+    for value in sorted(histogram):
+        seen += histogram[value]
+        # A share such as 99.9 % of 1000 comes out a hair above 999.
+        if seen >= want * (1 - 1e-12):
+            return value
+    raise RunFailed("no latency samples")
+
+
+def percentiles_us(histogram):
+    """{lat_p50_us: …} of a histogram in ns."""
+    return {percentile_key(p): percentile(histogram, p) / 1000 for p in PERCENTILES}
+
+
+def total_ios(doc):
+    """I/Os that fio counted, all jobs."""
+    return sum(part["total_ios"] for _, _, part in _parts(doc))
+
+
+def runtime_ms(doc):
+    """How long the longest job measured, ramp left out."""
+    return max(job["job_runtime"] for job in doc["jobs"])
+
+
+def figures(doc):
+    """fio's side of a run's metrics; jobs are summed, they run together."""
+    parts = [part for _, _, part in _parts(doc)]
+    count = sum(p["lat_ns"]["N"] for p in parts)
+    out = {
+        "iops": sum(p["iops"] for p in parts),
+        "bw_mib": sum(p["bw_bytes"] for p in parts) / (1 << 20),
+        "lat_mean_us": sum(p["lat_ns"]["mean"] * p["lat_ns"]["N"] for p in parts) / count / 1000,
+        "fio_user": sum(job["usr_cpu"] for job in doc["jobs"]),
+        "fio_system": sum(job["sys_cpu"] for job in doc["jobs"]),
+    }
+    out.update(percentiles_us(bins(doc)))
+    return out

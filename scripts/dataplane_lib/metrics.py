@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The figures a run yields: names, units, which way is better."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Metric:
+    """BETTER is +1 where more is better, -1 where less is, 0 where neither."""
+    key: str
+    label: str
+    unit: str
+    better: int
+
+
+PERCENTILES = (50.0, 99.0, 99.9, 99.99)
+
+
+def percentile_key(p):
+    """50.0 -> lat_p50_us, 99.9 -> lat_p99.9_us."""
+    return f"lat_p{p:g}_us"
+
+
+METRICS = (
+    Metric("iops", "IOPS", "1/s", +1),
+    Metric("bw_mib", "bandwidth", "MiB/s", +1),
+    Metric("lat_mean_us", "lat mean", "us", -1),
+    *(Metric(percentile_key(p), f"lat p{p:g}", "us", -1) for p in PERCENTILES),
+    Metric("target_user", "target user", "% of a CPU", -1),
+    Metric("target_system", "target system", "% of a CPU", -1),
+    Metric("target_cpu", "target CPU", "% of a CPU", -1),
+    Metric("fio_user", "fio user", "% of a CPU", -1),
+    Metric("fio_system", "fio system", "% of a CPU", -1),
+    Metric("target_us_per_io", "target CPU per I/O", "us", -1),
+    Metric("kicks_per_s", "notifications to the target", "1/s", -1),
+    Metric("calls_per_s", "notifications to fio", "1/s", -1),
+    Metric("sleeps_per_io", "target sleeps per I/O", "", -1),
+    Metric("switches_per_io", "target voluntary switches per I/O", "", -1),
+)
+BY_KEY = {m.key: m for m in METRICS}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where things are, in a source tree and when installed.
+
+In the tree the engines are in build/ beside scripts/; installed, engines/,
+targets/, tools/, jobfiles/ and scripts/ share one directory. FIO_DATAPLANE,
+when set, names the directory that holds engines/ and wins over both.
+"""
+
+import os
+from pathlib import Path
+
+from .errors import Refused
+
+HOME = Path(__file__).resolve().parent.parent.parent
+
+
+def in_tree():
+    """True in a source tree, False when installed."""
+    return (HOME / "Makefile").exists()
+
+
+def dataplane_dir():
+    """The directory that FIO_DATAPLANE stands for (it may not be built yet)."""
+    given = os.environ.get("FIO_DATAPLANE")
+    if given:
+        return Path(given).resolve()
+    return HOME / "build" if in_tree() else HOME
+
+
+def built(*parts):
+    """Path of a built file, refused with advice when it is not there."""
+    path = dataplane_dir().joinpath(*parts)
+    if not path.exists():
+        raise Refused(f"{path} is not built: run make"
+                      " (or set FIO_DATAPLANE to where engines/ is)")
+    return path
+
+
+def jobfiles():
+    """The directory of studies and example job files."""
+    return HOME / "jobfiles"
+
+
+def results():
+    """Where results go when --out does not say."""
+    return HOME / "results" if in_tree() else Path.cwd() / "results"

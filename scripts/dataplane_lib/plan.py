@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The order of runs: arms interleaved, so that a drifting host cancels out."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Slot:
+    """One run to do: which arm, which repeat; warm-ups are thrown away."""
+    number: int
+    arm: object
+    repeat: int
+    warmup: bool = False
+
+    @property
+    def directory(self):
+        kind = "warmup" if self.warmup else str(self.repeat)
+        return f"{self.number:03d}-{self.arm.slug}-{kind}"
+
+
+def schedule(arms, repeats, warmup):
+    """Slots for REPEATS rounds over ARMS, each round in the other direction.
+
+    Forward and backward rounds (A B C C B A …) give every arm the same mean
+    place in time, so that a linear drift adds the same to all of them. WARMUP
+    runs come first and go through the arms in order.
+    """
+    slots = []
+    for n in range(warmup):
+        slots.append(Slot(len(slots), arms[n % len(arms)], n // len(arms) + 1, True))
+    for repeat in range(1, repeats + 1):
+        for arm in arms if repeat % 2 else reversed(arms):
+            slots.append(Slot(len(slots), arm, repeat))
+    return slots

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The picture: the primary metric and the target's CPU along the varied factor."""
+
+import math
+
+from . import metrics, shape, units
+
+_COLOURS = ("#1f5fa8", "#d0662a", "#2f8f57", "#8a4fa0", "#7a6a2c", "#b03050")
+_MARKS = ("o", "s", "^", "D", "v", "P")
+
+
+def draw(result, svg, png):
+    """Write the picture to both paths. matplotlib is loaded only here."""
+    import matplotlib
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update({
+        "svg.hashsalt": "fio-dataplane", "font.size": 10, "axes.spines.top": False,
+        "axes.spines.right": False, "axes.grid": True, "grid.color": "#e4e4e4",
+        "axes.axisbelow": True, "legend.frameon": False})
+    from matplotlib import pyplot
+
+    cpu = any(shape.value(a, "target_cpu") is not None for a in result["arms"])
+    figure, axes = pyplot.subplots(2 if cpu else 1, 1, sharex=True, squeeze=False,
+                                   figsize=(10, 7.2 if cpu else 4.4),
+                                   height_ratios=(3, 2) if cpu else (1,),
+                                   layout="constrained")
+    places, labels, name = _places(result)
+    _metric(axes[0][0], result, places)
+    if cpu:
+        _cpu(axes[1][0], result, places)
+    last = axes[-1][0]
+    last.set_xticks(list(labels), list(labels.values()),
+                    rotation=45 if len(labels) > 12 else 0,
+                    ha="right" if len(labels) > 12 else "center")
+    last.set_xlabel(name)
+    # The page has the title above the SVG already; the PNG goes about alone.
+    figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    figure.suptitle(result["study"]["title"] or result["study"]["name"], fontsize=12)
+    figure.savefig(png, dpi=130)
+    pyplot.close(figure)
+
+
+def _places(result):
+    """({arm name: x}, {x: tick label}, axis label).
+
+    Positive numbers that span more than 16 lie on a log2 axis, 0 one step to
+    the left of the smallest; anything else is spaced evenly.
+    """
+    x = shape.along(result)
+    lines = shape.series(result)
+    if not x:
+        arms = [a for _, line in lines for a in line]
+        labels = {i: shape.label(a["values"]) for i, a in enumerate(arms)}
+        return {a["name"]: i for i, a in enumerate(arms)}, labels, ""
+    texts = sorted(result["study"]["factors"][x], key=units.number)
+    values = [units.number(t) for t in texts]
+    positive = [v for v in values if v > 0]
+    if positive and max(positive) >= 16 * min(positive):
+        where = {t: math.log2(v) if v > 0 else math.log2(min(positive)) - 1
+                 for t, v in zip(texts, values)}
+    else:
+        where = {t: i for i, t in enumerate(texts)}
+    places = {a["name"]: where[a["values"][x]] for _, line in lines for a in line}
+    unit = ", ns" if x.endswith("-ns") else ""
+    return places, {where[t]: t for t in texts}, x + unit
+
+
+def _outside(result):
+    """The baseline, if it is a point of no series."""
+    base = shape.baseline(result)
+    return base if all(base not in line for _, line in shape.series(result)) else None
+
+
+def _metric(axis, result, places):
+    """Medians joined by a line, bars from the lowest run to the highest."""
+    metric = metrics.BY_KEY[result["study"]["primary"]]
+    joined = "-" if shape.along(result) else ""
+    for i, (label, line) in enumerate(shape.series(result)):
+        xs = [places[a["name"]] + 0.06 * i for a in line]
+        entries = [a["metrics"][metric.key] for a in line]
+        ys = [e["value"] for e in entries]
+        # A value from merged bins may lie outside the range of the repeats.
+        bars = [[max(0, y - e["min"]) for y, e in zip(ys, entries)],
+                [max(0, e["max"] - y) for y, e in zip(ys, entries)]]
+        axis.errorbar(xs, ys, yerr=bars, label=label, color=_COLOURS[i % len(_COLOURS)],
+                      marker=_MARKS[i % len(_MARKS)], markersize=5, capsize=3, linestyle=joined)
+    base = _outside(result)
+    if base:
+        entry = base["metrics"][metric.key]
+        axis.axhspan(entry["min"], entry["max"], color="#555555", alpha=0.15, linewidth=0)
+        axis.axhline(entry["value"], color="#555555", linestyle="--",
+                     label=f"baseline {shape.label(base['values'])}")
+    axis.set_ylim(bottom=0)
+    axis.yaxis.set_major_formatter(lambda v, _: f"{v / 1000:g}k" if v >= 1000 else f"{v:g}")
+    axis.set_ylabel(f"{metric.label}{', ' + metric.unit if metric.unit not in ('', '1/s') else ''}")
+    axis.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+
+
+def _cpu(axis, result, places):
+    """User and system stacked, one bar a series at each x."""
+    lines = shape.series(result)
+    ticks = sorted(set(places.values()))
+    step = min((b - a for a, b in zip(ticks, ticks[1:])), default=1)
+    width = 0.8 * step / len(lines)
+    for i, (label, line) in enumerate(lines):
+        xs = [places[a["name"]] + (i - (len(lines) - 1) / 2) * width for a in line]
+        user = [shape.value(a, "target_user") or 0 for a in line]
+        system = [shape.value(a, "target_system") or 0 for a in line]
+        colour = _COLOURS[i % len(_COLOURS)]
+        axis.bar(xs, user, width * 0.92, color=colour, label=f"{label} user")
+        axis.bar(xs, system, width * 0.92, bottom=user, color=colour, alpha=0.4,
+                 label=f"{label} system")
+    base = _outside(result)
+    if base and shape.value(base, "target_cpu") is not None:
+        axis.axhline(shape.value(base, "target_cpu"), color="#555555", linestyle="--",
+                     label=f"baseline {shape.label(base['values'])}, user + system")
+    axis.set_ylim(bottom=0)
+    axis.set_ylabel("target CPU, % of one")
+    axis.legend(ncols=5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The two processes of a run: a target that serves a socket, and fio."""
+
+import ctypes
+import os
+import signal
+import stat
+import subprocess
+import time
+
+from .errors import RunFailed
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+
+
+def spawn(argv, cpus, **kwargs):
+    """Popen in a session of its own, on CPUS, ended with us if we die."""
+    def prepare():
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if cpus:
+            os.sched_setaffinity(0, cpus)
+    try:
+        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True,
+                                preexec_fn=prepare, **kwargs)
+    except OSError as err:
+        raise RunFailed(f"{argv[0]}: {err.strerror}") from None
+
+
+def listening(socket):
+    """True once somebody listens on the unix socket, not merely bound it."""
+    try:
+        if not stat.S_ISSOCK(os.stat(socket).st_mode):
+            return False
+        with open("/proc/net/unix", encoding="utf-8", errors="replace") as table:
+            return any(line.rstrip("\n").endswith(" " + socket)
+                       and int(line.split()[3], 16) & 0x10000 for line in table)
+    except OSError:
+        return False
+
+
+def wait_listening(proc, socket, seconds=10.0):
+    """Wait for the target PROC to listen; RunFailed if it ends or never does."""
+    limit = time.monotonic() + seconds
+    while not listening(socket):
+        if proc.poll() is not None:
+            raise RunFailed(f"target ended at start, {status(proc.returncode)}")
+        if time.monotonic() > limit:
+            raise RunFailed(f"target does not listen after {seconds:g} s")
+        time.sleep(0.005)
+
+
+def stop(proc, seconds=10.0):
+    """SIGTERM, wait, and SIGKILL where that does not help; returns the status."""
+    if proc.poll() is None:
+        proc.terminate()
+        try:
+            proc.wait(seconds)
+        except subprocess.TimeoutExpired:
+            proc.kill()
+            proc.wait()
+    return proc.returncode
+
+
+def status(code):
+    """An exit status in words."""
+    if code < 0:
+        return f"killed by {signal.Signals(-code).name}"
+    return f"exit status {code}"
+
+
+def last_line(path):
+    """The last line a program said, for an error message."""
+    try:
+        said = path.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return said[-1] if said else ""

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A study from first run to report."""
+
+import os
+import shlex
+import time
+from pathlib import Path
+
+from . import (cpus, digest, fiojson, host, page, paths, plan, plot, progress,
+               runner, summary, table, units)
+from .errors import Refused
+
+# What a run costs beside ramp and runtime, before one has been timed.
+_OVERHEAD_S = 0.8
+
+
+def execute(study, argv, out=None, wanted_cpus=None):
+    """Run STUDY and report it; returns the result's directory."""
+    pinning = cpus.choose(wanted_cpus)
+    facts = host.facts()
+    if study.has_target() and study.program:
+        paths.built("targets", study.program)
+    if pinning.pinned:
+        paths.built("tools", "rtt")
+        if pinning.rest:
+            os.sched_setaffinity(0, pinning.rest)
+    result = _directory(study, out)
+    arms = study.arms()
+    slots = plan.schedule(arms, study.repeats, study.warmup)
+    meta = {"status": "running", "study": study.settings(), "host": facts,
+            "command": shlex.join(["dataplane", *argv]),
+            "started": time.strftime("%Y-%m-%d %H:%M:%S"),
+            "has_target": study.has_target(),
+            "cpus": {"fio": pinning.fio, "target": pinning.target,
+                     "pinned": pinning.pinned, "note": pinning.note},
+            "arms": [{"name": a.name, "values": a.values, "baseline": a.baseline} for a in arms]}
+    runner.keep_sources(study, result)
+    runner.write_json(result / "meta.json", meta)
+    _rounds(study, pinning, slots, result, meta)
+    report(result)
+    return result
+
+
+def _directory(study, out):
+    """The result's directory, made now: --out must be new or empty."""
+    path = Path(out) if out else runner.free_directory(paths.results(), study.name)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise Refused(f"--out {out}: exists and is not an empty directory")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise Refused(f"--out {path}: {err.strerror}") from None
+    return path.resolve()
+
+
+def _rounds(study, pinning, slots, result, meta):
+    """Every run in its order; meta.json says how it ended."""
+    work = runner.Runner(study, pinning, result / "raw")
+    shown = progress.Progress(len(slots), study.ramp + study.runtime + _OVERHEAD_S)
+    before, start = host.ticks(), time.monotonic()
+    meta["status"], meta["reason"] = "interrupted", "the study was stopped before its end"
+    try:
+        for slot in slots:
+            shown.begin(slot)
+            doc = work.run(slot)
+            shown.end(f"{units.short(fiojson.figures(doc)['iops'])} IOPS")
+        meta["status"] = "complete"
+        del meta["reason"]
+    except Refused as err:
+        meta["status"], meta["reason"] = "failed", str(err)
+        raise
+    finally:
+        shown.close()
+        meta["took_s"] = round(time.monotonic() - start, 1)
+        meta["steal_percent"] = host.shares(before["cpu"], host.ticks()["cpu"])[1]
+        runner.write_json(result / "meta.json", meta)
+
+
+def report(directory):
+    """Digest RESULT's raw files, write every form of the report, print it."""
+    result = digest.digest(directory)
+    runner.write_json(directory / "result.json", result)
+    table.write_csv(result, directory / "result.csv")
+    plot.draw(result, directory / "plot.svg", directory / "plot.png")
+    page.write(result, directory / "plot.svg", directory / "report.html")
+    print(result["study"]["title"] or result["study"]["name"])
+    print()
+    print("\n".join(table.terminal(result)))
+    print()
+    for text in summary.sentences(result):
+        print(f"* {text}")
+    for text in result["warnings"]:
+        print(f"! {text}")
+    if result["rtt_ns"]:
+        print(f"  cache-line round trip between CPUs {result['cpus']['fio']} and "
+              f"{result['cpus']['target']}: {result['rtt_ns']:.0f} ns (median)")
+    print(f"report: {directory / 'report.html'}")

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The result in plain words, computed from the figures and true for any of them.
+
+A point counts as different from the baseline when its median is at least
+STEP % away and no run of it lies within the baseline's range. Neighbours of
+the same verdict are told as one stretch.
+"""
+
+from itertools import groupby
+
+from . import metrics, shape, units
+
+STEP = 5.0
+_WORDS = {1: "better", 0: "no clear difference", -1: "worse"}
+
+
+def sentences(result):
+    """A list of sentences."""
+    metric = metrics.BY_KEY[result["study"]["primary"]]
+    base = shape.baseline(result)
+    out = [_baseline(result, base, metric)]
+    x = shape.along(result)
+    for label, arms in shape.series(result):
+        points = [a for a in arms if a is not base]
+        if not points:
+            continue
+        if x:
+            out.append(f"{label}: " + _along(result, points, base, metric, x))
+        else:
+            out += [_single(a, base, metric) for a in points]
+    return out
+
+
+def verdict(arm, base, metric):
+    """+1 better than the baseline, -1 worse, 0 not told apart."""
+    change = arm["change"].get(metric.key)
+    if change is None or abs(change) < STEP:
+        return 0
+    mine, other = arm["metrics"][metric.key], base["metrics"][metric.key]
+    if mine["min"] <= other["max"] and mine["max"] >= other["min"]:
+        return 0
+    direction = 1 if change > 0 else -1
+    return direction * (metric.better or 1)
+
+
+def _baseline(result, base, metric):
+    entry = base["metrics"][metric.key]
+    text = (f"Baseline {shape.label(base['values'])}: {units.short(entry['value'])} {metric.label}")
+    if base["runs"] > 1 and entry["value"]:
+        text += (f" ({units.short(entry['min'])} to {units.short(entry['max'])}"
+                 f" over {base['runs']} runs)")
+    cpu = shape.value(base, "target_cpu")
+    return text + (f", target CPU {cpu:.0f} %." if cpu is not None else ".")
+
+
+def _range(arms, key):
+    """'+1.0% to +3.2%', or one figure."""
+    found = [a["change"][key] for a in arms]
+    low, high = units.percent(min(found)), units.percent(max(found))
+    return low if low == high else f"{low} to {high}"
+
+
+def _stretch(arms, x):
+    """'1', or '1 to 4096'."""
+    first, last = arms[0]["values"][x], arms[-1]["values"][x]
+    return first if first == last else f"{first} to {last}"
+
+
+def _price(arm, base):
+    """' for 2.1 x the target's CPU (48 % to 100 %)', empty without CPU figures."""
+    mine, other = shape.value(arm, "target_cpu"), shape.value(base, "target_cpu")
+    if mine is None or not other:
+        return ""
+    text = f" for {mine / other:.2g} x the target's CPU ({other:.0f} % to {mine:.0f} %)"
+    a, b = shape.value(arm, "target_us_per_io"), shape.value(base, "target_us_per_io")
+    return text + (f", {a / b:.2g} x per I/O" if a is not None and b else "")
+
+
+def _along(result, points, base, metric, x):
+    """What happens as X grows."""
+    parts = [(v, list(g)) for v, g in groupby(points, key=lambda a: verdict(a, base, metric))]
+    what = result["study"].get("effect") or x
+    if len(parts) == 1:
+        return _flat(parts[0], base, metric, x, what)
+    told = [f"{x} {_stretch(arms, x)}: {_WORDS[v]} ({_range(arms, metric.key)})"
+            for v, arms in parts]
+    paying = [a for v, arms in parts if v > 0 for a in arms]
+    high = parts[-1][1]
+    if paying and paying == high:
+        text = (f"{what} starts to pay at {x}={high[0]['values'][x]}: "
+                f"{units.percent(high[0]['change'][metric.key])} {metric.label}{_price(high[0], base)}")
+        if len(high) > 1:
+            text += f"; from there on {_range(high, metric.key)}"
+        return text + f". Below that, {'; '.join(told[:-1])}."
+    text = f"no single step up. {'; '.join(told)}"
+    if paying:
+        best = max(paying, key=lambda a: a["change"][metric.key] * (metric.better or 1))
+        text += (f". Best at {x}={best['values'][x]}: "
+                 f"{units.percent(best['change'][metric.key])}{_price(best, base)}")
+    return text + "."
+
+
+def _flat(part, base, metric, x, what):
+    """One verdict for every point."""
+    which, arms = part
+    stretch = f"{x} {_stretch(arms, x)}"
+    if which == 0:
+        return (f"no step seen: over {stretch} {metric.label} differs from the baseline "
+                f"by {_range(arms, metric.key)}, which cannot be told from noise or is under {STEP:g} %.")
+    if which < 0:
+        return f"{what} never pays: {_range(arms, metric.key)} {metric.label} over {stretch}."
+    first = arms[0]
+    return (f"{what} pays at every value tried ({stretch}): {_range(arms, metric.key)} {metric.label}; "
+            f"{x}={first['values'][x]} gives {units.percent(first['change'][metric.key])}"
+            f"{_price(first, base)}.")
+
+
+def _single(arm, base, metric):
+    """An arm that lies on no axis."""
+    which = verdict(arm, base, metric)
+    return (f"{shape.label(arm['values'])}: {_WORDS[which]}, "
+            f"{units.percent(arm['change'].get(metric.key))} {metric.label}"
+            f"{_price(arm, base) if which else ''}.")

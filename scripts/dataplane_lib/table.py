@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The tables: headings and rows once, printed to a terminal or as CSV."""
+
+import csv
+
+from . import metrics, shape, units
+
+
+def side_by_side(result):
+    """The primary metric along x, the series beside each other: (top, head, rows).
+
+    None where the study has no numeric factor to go along.
+    """
+    x = shape.along(result)
+    if not x:
+        return None
+    primary = result["study"]["primary"]
+    label = metrics.BY_KEY[primary].label
+    lines = shape.series(result)
+    cpu = any(shape.value(a, "target_cpu") is not None for a in result["arms"])
+    top, head = [""], [x]
+    for name, _ in lines:
+        top += [name, ""] + ([""] if cpu else [])
+        head += [label, "change"] + (["CPU us+sy %"] if cpu else [])
+    rows = []
+    base = shape.baseline(result)
+    if all(base not in arms for _, arms in lines):
+        rows.append([shape.label(base["values"])] + _cells(base, primary, cpu) * len(lines))
+    for value in sorted(result["study"]["factors"][x], key=units.number):
+        row = [value]
+        for _, arms in lines:
+            row += _cells(next(a for a in arms if a["values"][x] == value), primary, cpu)
+        rows.append(row)
+    return top, head, rows
+
+
+def _cells(arm, primary, cpu):
+    """Figure, change and CPU of one arm."""
+    change = "baseline" if arm["baseline"] else units.percent(arm["change"].get(primary))
+    out = [units.short(shape.value(arm, primary)), change]
+    if cpu:
+        user, system = shape.value(arm, "target_user"), shape.value(arm, "target_system")
+        out.append("-" if user is None else f"{user:.0f}+{system:.0f}")
+    return out
+
+
+# Heading over the column, heading, metric, digits.
+_COLUMNS = (
+    ("latency us", "mean", "lat_mean_us", 3),
+    ("", "p50", "lat_p50_us", 3),
+    ("", "p99", "lat_p99_us", 3),
+    ("", "p99.9", "lat_p99.9_us", 3),
+    ("", "p99.99", "lat_p99.99_us", 3),
+    ("target %", "user", "target_user", 2),
+    ("", "sys", "target_system", 2),
+    ("fio %", "user", "fio_user", 2),
+    ("", "sys", "fio_system", 2),
+    ("per I/O", "us", "target_us_per_io", 3),
+    ("", "sleep", "sleeps_per_io", 2),
+    ("per s", "kicks", "kicks_per_s", 3),
+    ("", "calls", "calls_per_s", 3),
+)
+
+
+def full(result):
+    """One row an arm: (heads over heads, heads, rows)."""
+    factors = list(result["study"]["factors"])
+    extra = [k for k in shape.baseline(result)["values"] if k not in factors]
+    names = factors + extra
+    present = [c for c in _COLUMNS
+               if any(shape.value(a, c[2]) is not None for a in result["arms"])]
+    top = [""] * len(names) + ["IOPS", "", ""] + [c[0] for c in present]
+    head = names + ["median", "min..max", "change"] + [c[1] for c in present]
+    rows = []
+    for arm in result["arms"]:
+        iops = arm["metrics"]["iops"]
+        change = "baseline" if arm["baseline"] else units.percent(arm["change"].get("iops"))
+        row = [arm["values"].get(n, "-") for n in names]
+        row += [units.short(iops["value"]) + ("!" if arm["marked"] else ""),
+                f"{units.short(iops['min'])}..{units.short(iops['max'])}", change]
+        row += [units.short(shape.value(arm, c[2]), c[3]) for c in present]
+        rows.append(row)
+    return top, head, rows
+
+
+def aligned(heads, rows):
+    """Lines of text; words to the left, numbers to the right."""
+    everything = heads + rows
+    widths = [max(len(str(r[i])) for r in heads[-1:] + rows) for i in range(len(rows[0]))]
+    left = [units.number(rows[-1][i]) is None and rows[-1][i][:1].isalpha()
+            for i in range(len(rows[0]))]
+    out = []
+    for row in everything:
+        out.append(" ".join(_cell(str(c), widths[i], left[i]) for i, c in enumerate(row)).rstrip())
+    return [_heads(h, widths) for h in heads[:-1]] + out[len(heads) - 1:]
+
+
+def _cell(text, width, left):
+    return text.ljust(width) if left else text.rjust(width)
+
+
+def _heads(row, widths):
+    """A heading over several columns: it may run into the empty cells after it."""
+    line = ""
+    place = 0
+    for text, width in zip(row, widths):
+        if text:
+            line = line.ljust(place) + text
+        place += width + 1
+    return line
+
+
+def terminal(result):
+    """What the terminal shows."""
+    out = []
+    both = side_by_side(result)
+    if both:
+        top, head, rows = both
+        out += aligned([top, head], rows) + [""]
+    top, head, rows = full(result)
+    return out + aligned([top, head], rows)
+
+
+def write_csv(result, path):
+    """Every metric of every arm: value, min, max, change in %."""
+    names = list(dict.fromkeys(k for a in result["arms"] for k in a["values"]))
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file, lineterminator="\n")
+        head = names + ["baseline", "runs", "marked"]
+        for key in metrics.BY_KEY:
+            head += [key, f"{key}_min", f"{key}_max", f"{key}_change_percent"]
+        out.writerow(head)
+        for arm in result["arms"]:
+            row = [arm["values"].get(n, "") for n in names]
+            row += [int(arm["baseline"]), arm["runs"], arm["marked"]]
+            for key in metrics.BY_KEY:
+                entry = arm["metrics"].get(key)
+                row += ["", "", ""] if entry is None else [f"{entry[k]:.6g}" for k in ("value", "min", "max")]
+                change = arm["change"].get(key)
+                row.append("" if change is None else f"{change:.4g}")
+            out.writerow(row)

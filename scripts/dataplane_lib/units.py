@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Numbers with units, read and printed."""
+
+import re
+
+from .errors import Refused
+
+_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "m": 60.0}
+_FACTOR = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30,
+           "ns": 1, "us": 1000, "ms": 1000000, "s": 1000000000}
+
+
+def seconds(text, what):
+    """Seconds from 2, 1.5, 500ms or 1m; WHAT names the option in the message."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|us|s|m|)", str(text))
+    if not match:
+        raise Refused(f"{what}={text}: wants a time such as 2, 1.5 or 500ms")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def number(text):
+    """A factor's value as a number (4096, 4k, 16us in ns), or None for a word."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|[kKmMgGs]|)", str(text))
+    if not match:
+        return None
+    return float(match[1]) * _FACTOR[match[2].lower()]
+
+
+def short(value, digits=3):
+    """38123 -> 38.1k; None -> '-'."""
+    if value is None:
+        return "-"
+    for limit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= limit * 0.9995:
+            return _digits(value / limit, digits) + suffix
+    return _digits(value, digits)
+
+
+def _digits(value, digits):
+    """DIGITS significant ones, but never an integer digit lost."""
+    whole = len(str(int(abs(value))))
+    return f"{value:.{max(0, digits - whole)}f}"
+
+
+def percent(value, digits=1):
+    """A signed change in %, '-' when there is none to give."""
+    return "-" if value is None else f"{value:+.{digits}f}%"
+
+
+def duration(secs):
+    """75 -> 1m15s."""
+    secs = int(round(secs))
+    if secs >= 3600:
+        return f"{secs // 3600}h{secs % 3600 // 60:02d}m"
+    return f"{secs // 60}m{secs % 60:02d}s" if secs >= 60 else f"{secs}s"

@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A mistake on the command line or in a study is one line that names it, exit status 1."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import fakes
+
+STUDY = """
+job = "job.fio"
+[variables]
+bs = "4k"
+[factors]
+poll-max-ns = [0, 1]
+"""
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        tmp = tempfile.TemporaryDirectory()
+        self.addCleanup(tmp.cleanup)
+        self.dir = Path(tmp.name)
+        self.env = fakes.install(self.dir)
+        self.job = str(self.dir / "job.fio")
+
+    def refused(self, word, *args):
+        done = fakes.dataplane(*args, env=self.env)
+        self.assertEqual(done.returncode, 1, args)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertTrue(lines[0].startswith("dataplane"), lines[0])
+        self.assertIn(word, lines[0])
+
+    def test_options(self):
+        vary = ("--vary", "poll-max-ns=0,1", "--set", "bs=4k")
+        self.refused("COMMAND")
+        self.refused("nonsense", "nonsense")
+        self.refused("no such study", "run", "nonsense")
+        self.refused("--frob", "sweep", self.job, *vary, "--frob")
+        self.refused("no such job file", "sweep", self.job + "x", *vary)
+        self.refused("nothing to vary", "sweep", self.job, "--set", "bs=4k")
+        self.refused("wants NAME=VALUE", "sweep", self.job, "--vary", "poll-max-ns")
+        self.refused("given twice", "sweep", self.job, "--vary", "poll-max-ns=1,1", "--set", "bs=4k")
+        self.refused("${bs} is given no value", "sweep", self.job, "--vary", "poll-max-ns=0,1")
+        self.refused("is not used", "sweep", self.job, *vary, "--set", "other=1")
+        self.refused("--runtime=soon", "sweep", self.job, *vary, "--runtime", "soon")
+        self.refused("0.5 s or more", "sweep", self.job, *vary, "--runtime", "0.1")
+        self.refused("repeats=0", "sweep", self.job, *vary, "--repeats", "0")
+        self.refused("--repeats", "sweep", self.job, *vary, "--repeats", "many")
+        self.refused("--cpus", "sweep", self.job, *vary, "--cpus", "0,99999")
+        self.refused("dataplane sets it itself", "sweep", self.job, *vary, "--vary", "socket=a,b")
+        self.refused("is no result", "report", str(self.dir))
+
+    def test_study_file(self):
+        path = self.dir / "study.toml"
+        for word, text in (("no [short]", STUDY), ("frob: unknown", STUDY.replace("job =", "frob = 1\njob =")),
+                           ("repeats=x", 'repeats = "x"\n' + STUDY), ("wants a list", STUDY.replace("[0, 1]", "0")),
+                           ("job: missing", STUDY.replace('job = "job.fio"', "")),
+                           ("primary=x", 'primary = "x"\n' + STUDY), ("study.toml", "job = [")):
+            path.write_text(text)
+            self.refused(word, "run", str(path), *(["--short"] if "short" in word else []))
+
+    def test_job_that_cannot_be_compared(self):
+        vary = ("--vary", "poll-max-ns=0,1", "--set", "bs=4k")
+        (self.dir / "job.fio").write_text(fakes.JOB.replace("lat_percentiles=1", ""))
+        self.refused("lat_percentiles=1", "sweep", self.job, *vary)
+        (self.dir / "job.fio").write_text(fakes.JOB + "[k]\nstonewall\n")
+        self.refused("stonewall", "sweep", self.job, *vary)
+        (self.dir / "job.fio").write_text(fakes.JOB.replace("${socket}", "x"))
+        self.refused("poll-max-ns changes nothing", "sweep", self.job, *vary)
+
+    def test_not_built(self):
+        self.env["FIO_DATAPLANE"] = str(self.dir / "nowhere")
+        self.refused("run make", "sweep", self.job, "--vary", "poll-max-ns=0,1", "--set", "bs=4k")
+
+    def test_help_and_list(self):
+        for args in (["--help"], *([c, "--help"] for c in ("run", "sweep", "report", "list", "doctor", "env"))):
+            done = fakes.dataplane(*args)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+        done = fakes.dataplane("list")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("poll-max-ns", done.stdout)
+
+    def test_env(self):
+        """What env prints is a shell command that exports the directory."""
+        place = self.dir / "with space"
+        text = fakes.dataplane("env", env={**os.environ, "FIO_DATAPLANE": str(place)}).stdout
+        shown = subprocess.run(["sh", "-c", text + '\nprintf %s "$FIO_DATAPLANE"'], capture_output=True,
+                               text=True, check=True, env={})
+        self.assertEqual(shown.stdout, str(place.resolve()))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""CPU is taken from the steady part of a run; the sampler sees real threads."""
+
+import subprocess
+import sys
+import time
+import unittest
+
+import fakes  # noqa: F401
+from dataplane_lib import cpu
+
+
+def samples(rate):
+    """One thread sampled every 0.1 s for 3 s; RATE(t) is CPU s/s, all user before 1 s."""
+    out, used = [], 0.0
+    for i in range(31):
+        t = i / 10
+        out.append({"t": t, "threads": {"7": ["iothread0", int(used * 1e9), used * 0.75, used * 0.25]}})
+        used += 0.1 * rate(t + 0.05)
+    return out
+
+
+class Window(unittest.TestCase):
+    def test_start_and_end_do_not_count(self):
+        taken = samples(lambda t: 0.4 if 1 < t < 2.6 else 1.0)
+        found = cpu.window(taken, *cpu.steady(2.6, 1.5))
+        self.assertAlmostEqual(found["iothread0"]["user"], 30, delta=0.01)
+        self.assertAlmostEqual(found["iothread0"]["system"], 10, delta=0.01)
+
+    def test_late_thread_counts_from_zero(self):
+        taken = samples(lambda t: 0.5)
+        for sample in taken[:15]:
+            sample["threads"] = {}
+        self.assertIsNotNone(cpu.window(taken, 1.0, 2.5)["iothread0"])
+
+    def test_too_few_samples(self):
+        self.assertIsNone(cpu.window(samples(lambda t: 1.0)[:12], 1.0, 2.5))
+        self.assertIsNone(cpu.window([], 0, 1))
+
+    def test_real_process(self):
+        """A process that burns CPU shows it, one that sleeps does not."""
+        for code, low, high in (("while True: pass", 20, 110), ("import time; time.sleep(9)", 0, 10)):
+            proc = subprocess.Popen([sys.executable, "-c", code])
+            try:
+                sampler = cpu.Sampler(proc.pid)
+                time.sleep(0.2)
+                for _ in range(8):
+                    sampler.sample()
+                    time.sleep(0.05)
+                first, last = sampler.samples[0]["t"], sampler.samples[-1]["t"]
+                found = cpu.window(sampler.samples, first, last)
+                total = sum(t["user"] + t["system"] for t in found.values())
+                self.assertTrue(low <= total <= high, f"{code}: {total}")
+            finally:
+                proc.kill()
+                proc.wait()
+
+    def test_process_gone(self):
+        proc = subprocess.Popen(["true"])
+        proc.wait()
+        sampler = cpu.Sampler(proc.pid)
+        sampler.sample()
+        self.assertEqual(sampler.samples, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

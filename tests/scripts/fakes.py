@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Made-up programs and results for the tests of scripts/: no test itself.
+
+install() writes a fake fio, target and rtt into a directory. The fake target
+leaves its arguments beside its socket; the fake fio reads them and reports
+the IOPS that a model gives for them, in fio's json+ format.
+"""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DATAPLANE = ROOT / "scripts" / "dataplane"
+sys.path.insert(0, str(ROOT / "scripts"))
+sys.dont_write_bytecode = True
+
+JOB = """[global]
+description=${socket}
+lat_percentiles=1
+runtime=${runtime}
+[j]
+bs=${bs}
+"""
+
+_FIO = """#!/usr/bin/python3
+import json, os, sys, time
+if "--version" in sys.argv:
+    print("fio-0.0-fake"); sys.exit(0)
+out = next(a.split("=", 1)[1] for a in sys.argv if a.startswith("--output="))
+mode = os.environ.get("FAKE_FIO", "")
+runtime = int(os.environ["runtime"][:-2]) / 1000
+with open(os.environ["socket"] + ".args") as file:
+    args = file.read().split()
+option = dict(zip(args[::2], args[1::2]))
+window = int(option.get("--poll-max-ns", 0)) if option.get("--poll") != "off" else 0
+usec = 20 if window >= 16384 else 40
+if mode == "kill-target":
+    os.kill(int(option["pid"]), 9); time.sleep(30)
+time.sleep(runtime)
+now = time.time()
+if mode == "exit": print("fio: made-up trouble", file=sys.stderr); sys.exit(3)
+count = int(runtime * 1e6 / usec)
+part = dict(total_ios=count, iops=1e6 / usec, bw_bytes=4096e6 / usec, drop_ios=0,
+            lat_ns=dict(N=count, mean=usec * 1e3, bins={str(usec * 1000): count}))
+none = dict(total_ios=0)
+job = dict(jobname="j", error=5 if mode == "job-error" else 0, job_runtime=int(runtime * 1000),
+           usr_cpu=10.0, sys_cpu=5.0, read=part, write=none, trim=none)
+if mode == "total-err": job["total_err"] = 2
+if mode == "no-json": open(out, "w").write("fio: no room"); sys.exit(0)
+with open(out, "w") as file:
+    file.write("a line that an engine logged\\n" if mode == "log" else "")
+    json.dump({"timestamp_ms": int(now * 1000), "jobs": [job]}, file, indent=1)
+"""
+
+_TARGET = """#!/usr/bin/python3
+import json, os, signal, socket, sys
+args = sys.argv[1:]
+option = dict(zip(args[::2], args[1::2]))
+mode = os.environ.get("FAKE_TARGET", "")
+if mode == "refuse":
+    print("target: --poll: made-up refusal", file=sys.stderr); sys.exit(1)
+def stop(*_):
+    served = 0 if mode == "short" else 10000000
+    thread = dict(name="iothread0", requests=dict(read=served, write=0), sleeps=served // 2,
+                  errors=1 if mode == "errors" else 0,
+                  notifications=dict(received=served, sent=served, suppressed=0),
+                  switches=dict(voluntary=served // 2, involuntary=0))
+    with open(option["--stats"], "w") as file:
+        json.dump(dict(iothreads=[thread]), file)
+    os._exit(4 if mode == "exit" else 0)
+signal.signal(signal.SIGTERM, stop)
+with open(option["--socket"] + ".args", "w") as file:
+    file.write(" ".join(args + ["pid", str(os.getpid())]))
+server = socket.socket(socket.AF_UNIX)
+server.bind(option["--socket"])
+server.listen()
+while True:
+    signal.pause()
+"""
+
+
+def install(directory):
+    """Write the fake programs under DIRECTORY; returns the environment for them."""
+    directory = Path(directory)
+    rtt = "#!/bin/sh\necho '{\"rtt_ns\": 100}'\n"
+    for name, text in (("bin/fio", _FIO), ("targets/vhost-user-blk-target", _TARGET), ("tools/rtt", rtt)):
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    (directory / "job.fio").write_text(JOB)
+    return {**os.environ, "PATH": f"{directory / 'bin'}:{os.environ['PATH']}",
+            "FIO_DATAPLANE": str(directory)}
+
+
+def dataplane(*args, env=None):
+    """Run scripts/dataplane; returns the finished process with its texts."""
+    return subprocess.run([str(DATAPLANE), *args], env=env, capture_output=True, text=True,
+                          timeout=120, check=False)
+
+
+def arm(name, value, base, spread=0.01, cpu=None, runs=3):
+    """An arm of a digest: x=NAME with the primary metric VALUE."""
+    numbers = {"iops": {"value": value, "min": value * (1 - spread), "max": value * (1 + spread)}}
+    change = {"iops": 100 * (value / base - 1)}
+    if cpu is not None:
+        numbers["target_cpu"] = {"value": cpu, "min": cpu, "max": cpu}
+    values = {"x": name} if name != "off" else {"mode": "off"}
+    return {"name": name, "values": values, "baseline": name == "off", "runs": runs,
+            "marked": 0, "metrics": numbers, "change": change}
+
+
+def result(values, base=100.0, spread=0.01, cpu=None, base_cpu=None, runs=3):
+    """A digest with one factor x and an outside baseline 'off'."""
+    names = [str(2 ** i) for i in range(len(values))]
+    arms = [arm("off", base, base, spread, base_cpu, runs)]
+    arms += [arm(n, v, base, spread, c, runs)
+             for n, v, c in zip(names, values, cpu or [None] * len(values))]
+    return {"study": {"name": "s", "primary": "iops", "effect": "polling", "factors": {"x": names}},
+            "arms": arms}

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A run in which anything failed fails the study, and report refuses its result."""
+
+import json
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import fakes
+
+# What goes wrong, and a word of the reason that must be given.
+FIO = {"exit": "made-up trouble", "job-error": "error is 5", "total-err": "total_err is 2",
+       "no-json": "no JSON", "kill-target": "target ended during the run"}
+TARGET = {"refuse": "made-up refusal", "errors": "with an error",
+          "exit": "exit status 4", "short": "the target served 0"}
+
+
+class Refused(unittest.TestCase):
+    def setUp(self):
+        self.tmp = tempfile.TemporaryDirectory()
+        self.addCleanup(self.tmp.cleanup)
+        self.dir = Path(self.tmp.name)
+        self.env = fakes.install(self.dir)
+
+    def sweep(self, out, **env):
+        return fakes.dataplane("sweep", str(self.dir / "job.fio"), "--vary", "poll-max-ns=0,1", "--set", "bs=4k",
+                               "--runtime", "0.5", "--repeats", "1", "--warmup", "0", "--out", str(out),
+                               env={**self.env, **env})
+
+    def check(self, variable, mode, reason):
+        out = self.dir / f"{variable}-{mode}"
+        done = self.sweep(out, **{variable: mode})
+        self.assertEqual(done.returncode, 1, mode)
+        last = done.stderr.strip().splitlines()[-1]
+        self.assertTrue(last.startswith("dataplane: ") and reason in last, f"{mode}: {last}")
+        self.assertFalse((out / "report.html").exists(), mode)
+        again = fakes.dataplane("report", str(out), env=self.env)
+        self.assertEqual(again.returncode, 1, mode)
+        self.assertIn("refused", again.stderr)
+
+    def test_fio(self):
+        for mode, reason in FIO.items():
+            with self.subTest(mode):
+                self.check("FAKE_FIO", mode, reason)
+
+    def test_target(self):
+        for mode, reason in TARGET.items():
+            with self.subTest(mode):
+                self.check("FAKE_TARGET", mode, reason)
+
+    def test_spoilt_afterwards(self):
+        """A good result is refused once its raw files hold an error, or one is gone."""
+        out = self.dir / "good"
+        self.assertEqual(self.sweep(out, FAKE_FIO="log").returncode, 0)
+        self.assertEqual(fakes.dataplane("report", str(out), env=self.env).returncode, 0)
+        path = next((out / "raw").glob("*/fio.json"))
+        text = path.read_text()
+        doc = json.loads(text[text.index("{"):])
+        doc["jobs"][0]["error"] = 110
+        path.write_text(json.dumps(doc))
+        done = fakes.dataplane("report", str(out), env=self.env)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("error is 110", done.stderr)
+        path.unlink()
+        done = fakes.dataplane("report", str(out), env=self.env)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no result", done.stderr)
+
+    def test_stopped(self):
+        """SIGTERM ends both programs and leaves a result that says it is none."""
+        out = self.dir / "stopped"
+        proc = subprocess.Popen([str(fakes.DATAPLANE), "sweep", str(self.dir / "job.fio"), "--vary", "poll-max-ns=0,1",
+                                 "--set", "bs=4k", "--runtime", "30", "--out", str(out)],
+                                env=self.env, stderr=subprocess.PIPE, text=True)
+        limit = time.monotonic() + 10
+        while not list(out.glob("raw/*/fio.err")):
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.05)
+        time.sleep(0.3)
+        proc.terminate()
+        self.assertIn("stopped", proc.communicate(timeout=15)[1])
+        self.assertNotEqual(proc.returncode, 0)
+        left = subprocess.run(["pgrep", "-f", str(self.dir)], capture_output=True, text=True, check=False)
+        self.assertEqual(left.stdout, "")
+        again = fakes.dataplane("report", str(out), env=self.env)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("interrupted", again.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
