@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/**
+ * clock_ns - read CLOCK_MONOTONIC
+ *
+ * One clock serves polling windows, due times and timerfds, so that they can be
+ * compared; the vDSO makes it about 20 ns where the clock source is the TSC.
+ *
+ * Return: nanoseconds since an arbitrary start.
+ */
+static inline uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "targets/backend/backend.h"
+
+/**
+ * backend_open - open a backend
+ * @b: filled in
+ * @ops: its kind
+ * @size: bytes
+ *
+ * Return: 0 or a negative errno, reported.
+ */
+int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size)
+{
+	int ret;
+
+	*b = (struct backend) { .ops = ops, .size = size };
+	ret = ops->open(b);
+	if (ret)
+		fprintf(stderr, "backend %s of %" PRIu64 " bytes: %s\n", ops->name, size,
+			strerror(-ret));
+	return ret;
+}
+
+/**
+ * backend_close - close a backend
+ * @b: the backend; nothing is in flight
+ */
+void backend_close(struct backend *b)
+{
+	b->ops->close(b);
+}

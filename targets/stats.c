@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "targets/stats.h"
+
+static const char *const kind_names[REQ_KINDS] = {
+	[REQ_READ] = "read",
+	[REQ_WRITE] = "write",
+	[REQ_FLUSH] = "flush",
+	[REQ_DISCARD] = "discard",
+	[REQ_WRITE_ZEROES] = "write_zeroes",
+	[REQ_GET_ID] = "get_id",
+	[REQ_UNSUPPORTED] = "unsupported",
+};
+
+static void json_counter(struct json *w, const char *key, const counter_t *c)
+{
+	json_u64(w, key, counter_get(c));
+}
+
+static void traffic(struct json *w, const struct iothread_stats *s)
+{
+	json_open_object(w, "requests");
+	for (unsigned int i = 0; i < REQ_KINDS; i++)
+		json_counter(w, kind_names[i], &s->requests[i]);
+	json_close_object(w);
+	json_counter(w, "errors", &s->errors);
+
+	json_open_object(w, "bytes");
+	json_counter(w, "read", &s->bytes[REQ_READ]);
+	json_counter(w, "write", &s->bytes[REQ_WRITE]);
+	json_counter(w, "discard", &s->bytes[REQ_DISCARD]);
+	json_counter(w, "write_zeroes", &s->bytes[REQ_WRITE_ZEROES]);
+	json_close_object(w);
+
+	json_hist(w, "batch", &s->batch);
+	json_hist(w, "service_ns", &s->service_ns);
+}
+
+static void polling(struct json *w, const struct iothread_stats *s)
+{
+	json_counter(w, "turns", &s->turns);
+	json_counter(w, "poll_ns", &s->poll_ns);
+	json_counter(w, "poll_hits", &s->poll_hits);
+	json_counter(w, "poll_misses", &s->poll_misses);
+	json_counter(w, "sleeps", &s->sleeps);
+	json_counter(w, "wakeups", &s->wakeups);
+
+	json_open_object(w, "window_ns");
+	json_counter(w, "now", &s->window_now);
+	json_counter(w, "min", &s->window_min);
+	json_counter(w, "max", &s->window_max);
+	json_close_object(w);
+
+	json_open_object(w, "notifications");
+	json_counter(w, "received", &s->kicks);
+	json_counter(w, "sent", &s->calls);
+	json_counter(w, "suppressed", &s->calls_suppressed);
+	json_close_object(w);
+}
+
+/**
+ * iothread_stats_json - write one iothread's figures as an object
+ * @w: the writer, inside an array
+ * @name: the thread's name
+ * @cpus: the CPUs it is pinned to, or NULL
+ * @s: the figures; counting may go on meanwhile
+ */
+void iothread_stats_json(struct json *w, const char *name, const char *cpus,
+			 const struct iothread_stats *s)
+{
+	json_open_object(w, NULL);
+	json_str(w, "name", name);
+	json_counter(w, "tid", &s->tid);
+	json_str(w, "cpus", cpus);
+	polling(w, s);
+	traffic(w, s);
+
+	json_open_object(w, "cpu");
+	json_counter(w, "user_ns", &s->user_ns);
+	json_counter(w, "system_ns", &s->system_ns);
+	json_close_object(w);
+
+	json_open_object(w, "switches");
+	json_counter(w, "voluntary", &s->voluntary);
+	json_counter(w, "involuntary", &s->involuntary);
+	json_close_object(w);
+	json_close_object(w);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TARGETS_STATS_H
+#define TARGETS_STATS_H
+
+#include <stdio.h>
+#include "base/counter.h"
+#include "base/hist.h"
+#include "base/json.h"
+
+enum request_kind {
+	REQ_READ,
+	REQ_WRITE,
+	REQ_FLUSH,
+	REQ_DISCARD,
+	REQ_WRITE_ZEROES,
+	REQ_GET_ID,
+	REQ_UNSUPPORTED,
+	REQ_KINDS
+};
+
+/**
+ * struct iothread_stats - what one iothread counts about itself
+ *
+ * Written by its thread, read by any.
+ */
+struct iothread_stats {
+	counter_t turns;		/* of the event loop */
+	counter_t poll_ns;
+	counter_t poll_hits;		/* polling phases that found work */
+	counter_t poll_misses;		/* polling phases that ran out */
+	counter_t sleeps;
+	counter_t wakeups;		/* sleeps that ended with work */
+	counter_t window_now;
+	counter_t window_min;
+	counter_t window_max;
+	counter_t kicks;		/* notifications received */
+	counter_t calls;		/* notifications sent */
+	counter_t calls_suppressed;	/* batches returned that the driver wanted no call for */
+	counter_t requests[REQ_KINDS];
+	counter_t bytes[REQ_KINDS];
+	counter_t errors;
+	struct hist batch;		/* requests taken from a queue at once */
+	struct hist service_ns;		/* taken to returned, of delayed requests */
+	counter_t tid;
+	counter_t user_ns;		/* CPU time and switches: as iothread_sample_cpu() saw them */
+	counter_t system_ns;
+	counter_t voluntary;
+	counter_t involuntary;
+};
+
+void iothread_stats_json(struct json *w, const char *name, const char *cpus,
+			 const struct iothread_stats *s);
+
+#endif

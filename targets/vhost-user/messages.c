@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/virtio_config.h>
+#include "targets/vhost-user/session.h"
+
+/*
+ * One function per message, found through the table at the end. A handler returns 0, a
+ * negative errno that drops the client, or REPLY after putting the answer into the
+ * message. Sections are those of QEMU's docs/interop/vhost-user.rst.
+ */
+#define REPLY	1
+
+#define PROTOCOL_FEATURES \
+	((1ull << VU_PROTOCOL_F_MQ) | (1ull << VU_PROTOCOL_F_REPLY_ACK) | \
+	 (1ull << VU_PROTOCOL_F_CONFIG) | (1ull << VU_PROTOCOL_F_CONFIGURE_MEM_SLOTS))
+
+static int reply_u64(struct vu_msg *msg, uint64_t value)
+{
+	msg->u64 = value;
+	msg->h.size = sizeof(msg->u64);
+	return REPLY;
+}
+
+static uint64_t offered(const struct session *s)
+{
+	return s->dev.features | 1ull << VU_F_PROTOCOL_FEATURES;
+}
+
+static int get_features(struct session *s, struct vu_msg *msg)
+{
+	return reply_u64(msg, offered(s));
+}
+
+/* Running rings go on: the message must not disable them. What it changes counts from their next start. */
+static int set_features(struct session *s, struct vu_msg *msg)
+{
+	if (msg->u64 & ~offered(s))
+		return -EINVAL;
+	s->features = msg->u64;
+	return 0;
+}
+
+static int nothing(struct session *s, struct vu_msg *msg)
+{
+	(void)s;
+	(void)msg;
+	return 0;
+}
+
+static int get_protocol_features(struct session *s, struct vu_msg *msg)
+{
+	(void)s;
+	return reply_u64(msg, PROTOCOL_FEATURES);
+}
+
+static int set_protocol_features(struct session *s, struct vu_msg *msg)
+{
+	if (msg->u64 & ~PROTOCOL_FEATURES)
+		return -EINVAL;
+	s->protocol = msg->u64;
+	return 0;
+}
+
+static int get_queue_num(struct session *s, struct vu_msg *msg)
+{
+	return reply_u64(msg, s->server->num_queues);
+}
+
+static int get_max_mem_slots(struct session *s, struct vu_msg *msg)
+{
+	(void)s;
+	return reply_u64(msg, GUEST_MEMORY_REGIONS);
+}
+
+static int map_region(struct session *s, const struct vu_region *r, int fd)
+{
+	struct guest_region region;
+	int ret = guest_region_map(&region, r->guest, r->user, r->size, r->offset, fd);
+
+	if (ret)
+		return ret;
+	ret = guest_memory_add(&s->mem, &region);
+	if (ret)
+		guest_region_unmap(&region);
+	return ret;
+}
+
+static int set_mem_table(struct session *s, struct vu_msg *msg)
+{
+	uint32_t nr = msg->table.nr;
+	int ret = 0;
+
+	if (nr > VU_MAX_FDS || msg->nr_fds != nr ||
+	    msg->h.size < offsetof(struct vu_mem_table, region) + nr * sizeof(struct vu_region))
+		return -EINVAL;
+
+	session_pause(s);
+	while (s->mem.nr)
+		guest_region_unmap(&s->mem.region[--s->mem.nr]);
+	for (uint32_t i = 0; i < nr && !ret; i++)
+		ret = map_region(s, &msg->table.region[i], msg->fd[i]);
+	return ret ? ret : session_resume(s);
+}
+
+static int add_mem_reg(struct session *s, struct vu_msg *msg)
+{
+	int ret;
+
+	if (msg->nr_fds != 1)
+		return -EBADF;
+	session_pause(s);
+	ret = map_region(s, &msg->reg.region, msg->fd[0]);
+	return ret ? ret : session_resume(s);
+}
+
+/* Front ends may send a descriptor along, which says nothing here. */
+static int rem_mem_reg(struct session *s, struct vu_msg *msg)
+{
+	const struct vu_region *r = &msg->reg.region;
+
+	for (unsigned int i = 0; i < s->mem.nr; i++) {
+		struct guest_region *m = &s->mem.region[i];
+
+		if (m->guest != r->guest || m->user != r->user || m->size != r->size)
+			continue;
+		session_pause(s);
+		guest_region_unmap(m);
+		*m = s->mem.region[--s->mem.nr];
+		return session_resume(s);
+	}
+	return -ENOENT;
+}
+
+static struct vu_vring *find_vring(struct session *s, uint32_t index)
+{
+	return index < s->server->num_queues ? &s->vring[index] : NULL;
+}
+
+static int set_vring_num(struct session *s, struct vu_msg *msg)
+{
+	struct vu_vring *v = find_vring(s, msg->state.index);
+	uint32_t num = msg->state.num;
+
+	if (!v || !num || num > s->server->queue_size || num & (num - 1))
+		return -EINVAL;
+	session_pause_vring(s, msg->state.index);
+	v->num = num;
+	return session_update_vring(s, msg->state.index);
+}
+
+static int set_vring_addr(struct session *s, struct vu_msg *msg)
+{
+	struct vu_vring *v = find_vring(s, msg->addr.index);
+
+	if (!v)
+		return -EINVAL;
+	session_pause_vring(s, msg->addr.index);
+	v->addr = msg->addr;
+	v->have_addr = true;
+	return session_update_vring(s, msg->addr.index);
+}
+
+static int set_vring_base(struct session *s, struct vu_msg *msg)
+{
+	struct vu_vring *v = find_vring(s, msg->state.index);
+
+	if (!v || msg->state.num > UINT16_MAX)
+		return -EINVAL;
+	session_pause_vring(s, msg->state.index);
+	v->base = msg->state.num;
+	return session_update_vring(s, msg->state.index);
+}
+
+static void take_fd(struct vu_msg *msg, int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = msg->nr_fds ? msg->fd[0] : -1;
+	msg->nr_fds = 0;
+}
+
+/* "Ring states": this stops the ring, and it stays stopped until it gets a new kick fd. */
+static int get_vring_base(struct session *s, struct vu_msg *msg)
+{
+	struct vu_vring *v = find_vring(s, msg->state.index);
+
+	if (!v)
+		return -EINVAL;
+	session_pause_vring(s, msg->state.index);
+	take_fd(msg, &v->kick_fd);
+	msg->state.num = v->base;
+	msg->h.size = sizeof(msg->state);
+	return REPLY;
+}
+
+/* Returns the queue of a KICK, CALL or ERR message, paused, or NULL when the message is wrong. */
+static struct vu_vring *vring_for_fd(struct session *s, const struct vu_msg *msg)
+{
+	uint32_t index = msg->u64 & VU_VRING_INDEX_MASK;
+	unsigned int want = msg->u64 & VU_VRING_NOFD ? 0 : 1;
+
+	if (msg->nr_fds != want || !find_vring(s, index))
+		return NULL;
+	session_pause_vring(s, index);
+	return &s->vring[index];
+}
+
+static int set_vring_kick(struct session *s, struct vu_msg *msg)
+{
+	struct vu_vring *v = vring_for_fd(s, msg);
+
+	if (!v)
+		return -EINVAL;
+	/* Without an fd the driver would have us poll for ever, which is --poll busy's to decide. */
+	if (!msg->nr_fds)
+		return -EOPNOTSUPP;
+	take_fd(msg, &v->kick_fd);
+	return session_update_vring(s, msg->u64 & VU_VRING_INDEX_MASK);
+}
+
+static int set_vring_call(struct session *s, struct vu_msg *msg)
+{
+	struct vu_vring *v = vring_for_fd(s, msg);
+
+	if (!v)
+		return -EINVAL;
+	take_fd(msg, &v->call_fd);
+	return session_update_vring(s, msg->u64 & VU_VRING_INDEX_MASK);
+}
+
+static int set_vring_err(struct session *s, struct vu_msg *msg)
+{
+	struct vu_vring *v = vring_for_fd(s, msg);
+
+	if (!v)
+		return -EINVAL;
+	take_fd(msg, &v->err_fd);
+	return session_update_vring(s, msg->u64 & VU_VRING_INDEX_MASK);
+}
+
+/* SPDK sends numbers other than 1 to enable. */
+static int set_vring_enable(struct session *s, struct vu_msg *msg)
+{
+	struct vu_vring *v = find_vring(s, msg->state.index);
+
+	if (!v)
+		return -EINVAL;
+	v->enabled = msg->state.num;
+	return session_update_vring(s, msg->state.index);
+}
+
+static bool config_fits(const struct vu_msg *msg)
+{
+	const struct vu_config *c = &msg->config;
+
+	return c->size <= VU_CONFIG_MAX && c->offset <= VU_CONFIG_MAX - c->size &&
+	       msg->h.size == offsetof(struct vu_config, data) + c->size;
+}
+
+/* What is asked for is answered in that size; behind the fields there are zeroes. */
+static int get_config(struct session *s, struct vu_msg *msg)
+{
+	uint8_t config[VU_CONFIG_MAX] = { 0 };
+
+	if (!config_fits(msg))
+		return -EINVAL;
+	memcpy(config, &s->dev.config, sizeof(s->dev.config));
+	memcpy(msg->config.data, config + msg->config.offset, msg->config.size);
+	return REPLY;
+}
+
+static int set_config(struct session *s, struct vu_msg *msg)
+{
+	if (!config_fits(msg))
+		return -EINVAL;
+	return blk_device_write_config(&s->dev, msg->config.offset, msg->config.size,
+				       msg->config.data);
+}
+
+/**
+ * struct handler - what to do with a message
+ * @fn: does it
+ * @size: bytes its payload must have at least
+ * @max_fds: descriptors that may come with it
+ */
+struct handler {
+	int (*fn)(struct session *s, struct vu_msg *msg);
+	uint32_t size;
+	unsigned int max_fds;
+};
+
+static const struct handler handlers[VU_REQUEST_MAX] = {
+	[VU_GET_FEATURES] = { get_features, 0, 0 },
+	[VU_SET_FEATURES] = { set_features, sizeof(uint64_t), 0 },
+	[VU_SET_OWNER] = { nothing, 0, 0 },
+	[VU_RESET_OWNER] = { nothing, 0, 0 },
+	[VU_SET_MEM_TABLE] = { set_mem_table, offsetof(struct vu_mem_table, region), VU_MAX_FDS },
+	[VU_SET_VRING_NUM] = { set_vring_num, sizeof(struct vu_vring_state), 0 },
+	[VU_SET_VRING_ADDR] = { set_vring_addr, sizeof(struct vu_vring_addr), 0 },
+	[VU_SET_VRING_BASE] = { set_vring_base, sizeof(struct vu_vring_state), 0 },
+	[VU_GET_VRING_BASE] = { get_vring_base, sizeof(struct vu_vring_state), 0 },
+	[VU_SET_VRING_KICK] = { set_vring_kick, sizeof(uint64_t), 1 },
+	[VU_SET_VRING_CALL] = { set_vring_call, sizeof(uint64_t), 1 },
+	[VU_SET_VRING_ERR] = { set_vring_err, sizeof(uint64_t), 1 },
+	[VU_GET_PROTOCOL_FEATURES] = { get_protocol_features, 0, 0 },
+	[VU_SET_PROTOCOL_FEATURES] = { set_protocol_features, sizeof(uint64_t), 0 },
+	[VU_GET_QUEUE_NUM] = { get_queue_num, 0, 0 },
+	[VU_SET_VRING_ENABLE] = { set_vring_enable, sizeof(struct vu_vring_state), 0 },
+	[VU_GET_CONFIG] = { get_config, offsetof(struct vu_config, data), 0 },
+	[VU_SET_CONFIG] = { set_config, offsetof(struct vu_config, data), 0 },
+	[VU_GET_MAX_MEM_SLOTS] = { get_max_mem_slots, 0, 0 },
+	[VU_ADD_MEM_REG] = { add_mem_reg, sizeof(struct vu_mem_reg), 1 },
+	[VU_REM_MEM_REG] = { rem_mem_reg, sizeof(struct vu_mem_reg), 1 },
+};
+
+static int send_reply(struct session *s, struct vu_msg *msg)
+{
+	msg->h.flags = VU_VERSION | VU_FLAG_REPLY;
+	vu_close_fds(msg);
+	return vu_send(s->sock, msg);
+}
+
+/**
+ * session_handle - act on one message and answer it where it wants an answer
+ * @s: the session
+ * @msg: the message; descriptors it leaves in place are the caller's to close
+ *
+ * Return: 0, or a negative errno for which the client is to be dropped: -ENOSYS for an
+ * unknown request, -EMSGSIZE for one that is too short, -EMFILE for surplus descriptors,
+ * or what its handler said.
+ */
+int session_handle(struct session *s, struct vu_msg *msg)
+{
+	const struct handler *h = msg->h.request < VU_REQUEST_MAX ? &handlers[msg->h.request] : NULL;
+	bool wants_ack = msg->h.flags & VU_FLAG_NEED_REPLY &&
+			 s->protocol & (1ull << VU_PROTOCOL_F_REPLY_ACK);
+	int ret;
+
+	if (!h || !h->fn)
+		ret = -ENOSYS;
+	else if (msg->h.size < h->size)
+		ret = -EMSGSIZE;
+	else if (msg->nr_fds > h->max_fds)
+		ret = -EMFILE;
+	else
+		ret = h->fn(s, msg);
+
+	if (ret == REPLY)
+		return send_reply(s, msg);
+	if (wants_ack) {
+		int sent;
+
+		reply_u64(msg, ret ? 1 : 0);
+		sent = send_reply(s, msg);
+		if (!ret)
+			ret = sent;
+	}
+	return ret;
+}

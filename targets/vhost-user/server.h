@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TARGETS_VHOST_USER_SERVER_H
+#define TARGETS_VHOST_USER_SERVER_H
+
+#include <pthread.h>
+#include "targets/device/queue.h"
+
+struct session;
+
+/**
+ * struct server - a socket on which front ends find the device
+ * @path: its path
+ * @fd: listening
+ * @dev: the device every session starts from
+ * @num_queues: most queues of a session
+ * @queue_size: most entries of a queue
+ * @threads: who serves the queues
+ * @nr_threads: how many they are
+ * @lock: covers @sessions and @nr_sessions
+ * @changed: a session has gone
+ */
+struct server {
+	const char *path;
+	int fd;
+	struct blk_device dev;
+	unsigned int num_queues;
+	unsigned int queue_size;
+	struct queue_thread *threads;
+	unsigned int nr_threads;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct session *sessions;
+	unsigned int nr_sessions;
+	unsigned int next_id;
+};
+
+int server_listen(struct server *s, const char *path);
+void server_accept(struct server *s);
+void server_close(struct server *s);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "targets/vhost-user/session.h"
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/**
+ * session_new - welcome a front end
+ * @server: who accepted it
+ * @sock: the connection; the session's from here on, closed on failure too
+ * @id: its number
+ *
+ * Return: the session, or NULL without memory.
+ */
+struct session *session_new(struct server *server, int sock, unsigned int id)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->vring = calloc(server->num_queues, sizeof(*s->vring));
+	if (!s || !s->vring) {
+		free(s);
+		close(sock);
+		return NULL;
+	}
+	s->server = server;
+	s->sock = sock;
+	s->id = id;
+	s->dev = server->dev;
+	for (unsigned int i = 0; i < server->num_queues; i++) {
+		s->vring[i].kick_fd = -1;
+		s->vring[i].call_fd = -1;
+		s->vring[i].err_fd = -1;
+	}
+	return s;
+}
+
+static void stop_vring(struct vu_vring *v, bool at_once)
+{
+	if (!v->running)
+		return;
+	queue_stop(&v->queue, at_once);
+	v->base = v->queue.ring.avail_idx;
+	v->running = false;
+}
+
+/**
+ * session_free - part with a front end whose queues have been stopped
+ * @s: the session
+ */
+void session_free(struct session *s)
+{
+	for (unsigned int i = 0; i < s->server->num_queues; i++) {
+		close_fd(&s->vring[i].kick_fd);
+		close_fd(&s->vring[i].call_fd);
+		close_fd(&s->vring[i].err_fd);
+	}
+	for (unsigned int i = 0; i < s->mem.nr; i++)
+		guest_region_unmap(&s->mem.region[i]);
+	close(s->sock);
+	free(s->vring);
+	free(s);
+}
+
+/* In an iothread: leave the rest to the session's own thread, which this wakes. */
+static void on_broken(void *owner, struct queue *q, int err)
+{
+	struct session *s = owner;
+	struct vu_vring *v = (struct vu_vring *)((char *)q - offsetof(struct vu_vring, queue));
+	uint64_t one = 1;
+
+	atomic_store(&s->queue_error, err);
+	if (v->err_fd >= 0 && write(v->err_fd, &one, sizeof(one)) < 0)
+		fprintf(stderr, "client %u: write to the error eventfd: %s\n", s->id,
+			strerror(errno));
+	shutdown(s->sock, SHUT_RD);
+}
+
+static bool should_run(const struct session *s, const struct vu_vring *v)
+{
+	bool needs_enable = s->features & (1ull << VU_F_PROTOCOL_FEATURES);
+
+	return v->kick_fd >= 0 && v->have_addr && v->num && (v->enabled || !needs_enable);
+}
+
+/* Writing to an eventfd whose counter is full must not block an iothread. */
+static int set_nonblocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	return 0;
+}
+
+static int start_vring(struct session *s, unsigned int index)
+{
+	struct vu_vring *v = &s->vring[index];
+	struct server *srv = s->server;
+	struct queue *q = &v->queue;
+	int ret;
+
+	memset(q, 0, sizeof(*q));
+	q->dev = &s->dev;
+	q->mem = &s->mem;
+	q->source.fd = v->kick_fd;
+	q->call_fd = v->call_fd;
+	q->on_broken = on_broken;
+	q->owner = s;
+	q->ring.event_idx = s->features & (1ull << VIRTIO_RING_F_EVENT_IDX);
+	q->ring.indirect = s->features & (1ull << VIRTIO_RING_F_INDIRECT_DESC);
+	ret = split_device_init(&q->ring, &s->mem, v->num, v->addr.desc, v->addr.avail,
+				v->addr.used);
+	if (!ret && v->call_fd >= 0)
+		ret = set_nonblocking(v->call_fd);
+	if (!ret)
+		ret = queue_start(q, &srv->threads[(s->id + index) % srv->nr_threads], v->base);
+	if (!ret)
+		v->running = true;
+	return ret;
+}
+
+/**
+ * session_update_vring - start or stop a queue, as its settings now ask for
+ * @s: the session
+ * @index: the queue
+ *
+ * Messages may come in any order (SPDK enables a ring before it describes it), so each
+ * one that matters ends here.
+ *
+ * Return: 0, or a negative errno when the queue cannot be started.
+ */
+int session_update_vring(struct session *s, unsigned int index)
+{
+	struct vu_vring *v = &s->vring[index];
+	bool run = should_run(s, v);
+
+	if (run && !v->running)
+		return start_vring(s, index);
+	if (!run)
+		stop_vring(v, false);
+	return 0;
+}
+
+/**
+ * session_pause_vring - stop a queue to change it; session_update_vring() goes on
+ * @s: the session
+ * @index: the queue
+ */
+void session_pause_vring(struct session *s, unsigned int index)
+{
+	stop_vring(&s->vring[index], false);
+}
+
+/**
+ * session_pause - stop all queues, as their memory is about to change
+ * @s: the session
+ */
+void session_pause(struct session *s)
+{
+	for (unsigned int i = 0; i < s->server->num_queues; i++)
+		session_pause_vring(s, i);
+}
+
+/**
+ * session_resume - go on after session_pause()
+ * @s: the session
+ *
+ * Return: 0, or a negative errno when a ring does not lie in the memory any more.
+ */
+int session_resume(struct session *s)
+{
+	for (unsigned int i = 0; i < s->server->num_queues; i++) {
+		int ret = session_update_vring(s, i);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static const char *queue_error_text(int err)
+{
+	switch (err) {
+	case -ERANGE:
+		return "a descriptor or ring index is out of range";
+	case -ELOOP:
+		return "a descriptor chain loops";
+	case -EFAULT:
+		return "an address lies outside the shared memory";
+	case -E2BIG:
+		return "a request has too many segments";
+	case -EPROTO:
+		return "a request has no room for its status";
+	case -EOVERFLOW:
+		return "more requests are in flight than the ring holds";
+	default:
+		return "a descriptor is malformed";
+	}
+}
+
+/* One line of why, unless the client just left. */
+static void say_goodbye(struct session *s, const struct vu_msg *msg, int err)
+{
+	int queue_error = atomic_load(&s->queue_error);
+
+	if (queue_error)
+		fprintf(stderr, "client %u dropped: %s\n", s->id, queue_error_text(queue_error));
+	else if (msg)
+		fprintf(stderr, "client %u dropped: %s (%u): %s\n", s->id,
+			vu_request_name(msg->h.request), msg->h.request, strerror(-err));
+	else if (err != -ECONNRESET)
+		fprintf(stderr, "client %u dropped: bad message: %s\n", s->id, strerror(-err));
+}
+
+/**
+ * session_serve - answer a front end's messages until it goes, then stop its queues
+ * @s: the session
+ */
+void session_serve(struct session *s)
+{
+	struct vu_msg msg;
+	int ret;
+
+	for (;;) {
+		ret = vu_recv(s->sock, &msg, -1);
+		if (ret) {
+			say_goodbye(s, NULL, ret);
+			break;
+		}
+		ret = session_handle(s, &msg);
+		vu_close_fds(&msg);
+		if (ret) {
+			say_goodbye(s, &msg, ret);
+			break;
+		}
+	}
+	/* A driver that closed its end, or broke its ring, wants nothing finished. */
+	for (unsigned int i = 0; i < s->server->num_queues; i++)
+		stop_vring(&s->vring[i], !atomic_load(&s->finish));
+}

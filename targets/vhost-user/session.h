@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TARGETS_VHOST_USER_SESSION_H
+#define TARGETS_VHOST_USER_SESSION_H
+
+#include "targets/device/queue.h"
+#include "targets/vhost-user/server.h"
+#include "wire/vhost-user.h"
+
+/**
+ * struct vu_vring - a queue as the front end has set it up so far
+ * @queue: the running queue, valid while @running
+ * @num: its size, 0 before SET_VRING_NUM
+ * @addr: its parts in the front end's address space, valid with @have_addr
+ * @base: next available index
+ * @kick_fd: with it the ring is started; -1 without
+ * @call_fd: -1 without
+ * @err_fd: -1 without
+ * @enabled: by SET_VRING_ENABLE
+ */
+struct vu_vring {
+	struct queue queue;
+	unsigned int num;
+	struct vu_vring_addr addr;
+	bool have_addr;
+	uint16_t base;
+	int kick_fd;
+	int call_fd;
+	int err_fd;
+	bool enabled;
+	bool running;
+};
+
+/**
+ * struct session - one connected front end: a device of its own on the shared backend
+ * @server: who accepted it
+ * @sock: the connection
+ * @id: for messages, and to spread sessions over iothreads
+ * @dev: the device it sees
+ * @features: negotiated features
+ * @protocol: negotiated protocol features
+ * @mem: its memory
+ * @vring: one for each queue of the device
+ * @queue_error: why an iothread gave a queue up, 0 while none has
+ * @finish: the target is about to end: requests in flight are waited for
+ */
+struct session {
+	struct server *server;
+	struct session *next;
+	int sock;
+	unsigned int id;
+	struct blk_device dev;
+	uint64_t features;
+	uint64_t protocol;
+	struct guest_memory mem;
+	struct vu_vring *vring;
+	atomic_int queue_error;
+	atomic_bool finish;
+};
+
+struct session *session_new(struct server *server, int sock, unsigned int id);
+void session_serve(struct session *s);
+void session_free(struct session *s);
+
+int session_handle(struct session *s, struct vu_msg *msg);
+
+int session_update_vring(struct session *s, unsigned int index);
+void session_pause_vring(struct session *s, unsigned int index);
+void session_pause(struct session *s);
+int session_resume(struct session *s);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef WIRE_GUEST_MEMORY_H
+#define WIRE_GUEST_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Slots offered to a front end: one DIMM each in a large guest. */
+#define GUEST_MEMORY_REGIONS	64
+
+/**
+ * struct guest_region - a piece of the driver's memory, mapped here
+ * @guest: its guest physical address, used in descriptors
+ * @user: its address in the front end, used for the rings (vhost-user)
+ * @size: bytes
+ * @host: where it starts here
+ * @map: what to unmap, from the start of the file
+ * @map_len: how much
+ */
+struct guest_region {
+	uint64_t guest;
+	uint64_t user;
+	uint64_t size;
+	char *host;
+	void *map;
+	size_t map_len;
+};
+
+/**
+ * struct guest_memory - every region a front end has shared
+ *
+ * Read by iothreads and replaced, never changed, by the session: a changed table is
+ * a new object.
+ */
+struct guest_memory {
+	unsigned int nr;
+	struct guest_region region[GUEST_MEMORY_REGIONS];
+};
+
+int guest_region_map(struct guest_region *r, uint64_t guest, uint64_t user, uint64_t size,
+		     uint64_t offset, int fd);
+void guest_region_unmap(struct guest_region *r);
+int guest_memory_add(struct guest_memory *m, const struct guest_region *r);
+void *guest_memory_user(const struct guest_memory *m, uint64_t user, uint64_t len);
+
+/**
+ * guest_memory_run - host address of a guest physical address
+ * @m: the regions
+ * @addr: guest physical address
+ * @len: bytes wanted; set to what is contiguous here, at least 1
+ *
+ * Return: the host address, or NULL where no region holds @addr or @len is 0.
+ */
+static inline void *guest_memory_run(const struct guest_memory *m, uint64_t addr, uint64_t *len)
+{
+	for (unsigned int i = 0; i < m->nr; i++) {
+		const struct guest_region *r = &m->region[i];
+		uint64_t off = addr - r->guest;
+
+		if (off < r->size) {
+			if (*len > r->size - off)
+				*len = r->size - off;
+			return *len ? r->host + off : NULL;
+		}
+	}
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include "base/cpu.h"
+#include "wire/split-device.h"
+
+/**
+ * split_device_init - find the three parts of a ring in the driver's memory
+ * @d: the queue; its indices are set by split_device_resume()
+ * @mem: the driver's memory
+ * @num: queue size, a power of two
+ * @desc: address of the descriptor table in the front end
+ * @avail: address of the available ring
+ * @used: address of the used ring
+ *
+ * Return: 0, or -EFAULT for a part outside the memory or off its alignment (VIRTIO
+ * 1.2, 2.7: 16, 2 and 4 bytes).
+ */
+int split_device_init(struct split_device *d, const struct guest_memory *mem, unsigned int num,
+		      uint64_t desc, uint64_t avail, uint64_t used)
+{
+	void *host_desc = guest_memory_user(mem, desc, ring_desc_size(num));
+	void *host_avail = guest_memory_user(mem, avail, ring_avail_size(num));
+	void *host_used = guest_memory_user(mem, used, ring_used_size(num));
+
+	if (!host_desc || !host_avail || !host_used ||
+	    (uintptr_t)host_desc % VRING_DESC_ALIGN_SIZE ||
+	    (uintptr_t)host_avail % VRING_AVAIL_ALIGN_SIZE ||
+	    (uintptr_t)host_used % VRING_USED_ALIGN_SIZE)
+		return -EFAULT;
+
+	d->num = num;
+	d->desc = host_desc;
+	d->avail = host_avail;
+	d->used = host_used;
+	return 0;
+}
+
+/**
+ * split_device_resume - start at a given request
+ * @d: the queue, initialised
+ * @avail_idx: the first request to take, from VHOST_USER_SET_VRING_BASE
+ *
+ * The used index is the one in the ring: what is there was given out by whoever served
+ * the ring before.
+ */
+void split_device_resume(struct split_device *d, uint16_t avail_idx)
+{
+	d->avail_idx = avail_idx;
+	d->avail_seen = avail_idx;
+	d->used_idx = ring_load16(&d->used->idx, memory_order_relaxed);
+	d->published = d->used_idx;
+	d->kicks_off = ring_load16(&d->used->flags, memory_order_relaxed) & VRING_USED_F_NO_NOTIFY;
+}
+
+/* Descriptors are read once: the driver could change them while we look. */
+static struct vring_desc read_desc(const struct vring_desc *p)
+{
+	return (struct vring_desc) {
+		.addr = ring_load64(&p->addr),
+		.len = ring_load32(&p->len),
+		.flags = ring_load16(&p->flags, memory_order_relaxed),
+		.next = ring_load16(&p->next, memory_order_relaxed),
+	};
+}
+
+/* Add one segment, which may lie in several regions. */
+static int add_segment(const struct guest_memory *mem, struct vq_chain *c,
+		       const struct vring_desc *desc)
+{
+	uint64_t addr = desc->addr, left = desc->len;
+
+	if (!left)
+		return -EINVAL;
+	/* VIRTIO 1.2, 2.7.4.2: what the device reads comes first */
+	if (!(desc->flags & VRING_DESC_F_WRITE) && c->nr_write)
+		return -EINVAL;
+
+	while (left) {
+		unsigned int n = c->nr_read + c->nr_write;
+		uint64_t len = left;
+		void *host = guest_memory_run(mem, addr, &len);
+
+		if (!host)
+			return -EFAULT;
+		if (n == VQ_IOV_MAX)
+			return -E2BIG;
+		c->iov[n] = (struct iovec) { .iov_base = host, .iov_len = len };
+		if (desc->flags & VRING_DESC_F_WRITE)
+			c->nr_write++;
+		else
+			c->nr_read++;
+		addr += len;
+		left -= len;
+	}
+	return 0;
+}
+
+/* Move from the ring into an indirect table (VIRTIO 1.2, 2.7.5.3). */
+static int enter_table(const struct split_device *d, const struct guest_memory *mem,
+		       const struct vring_desc *desc, const struct vring_desc **table,
+		       unsigned int *num)
+{
+	uint64_t len = desc->len;
+
+	if (!d->indirect || desc->flags & VRING_DESC_F_NEXT || len % sizeof(*desc) || !len ||
+	    len / sizeof(*desc) > 65536)
+		return -EINVAL;
+	*table = guest_memory_run(mem, desc->addr, &len);
+	if (!*table || len != desc->len)
+		return -EFAULT;
+	*num = len / sizeof(*desc);
+	return 0;
+}
+
+static int walk(const struct split_device *d, const struct guest_memory *mem, struct vq_chain *c)
+{
+	const struct vring_desc *table = d->desc;
+	unsigned int num = d->num;
+	struct vring_desc desc = read_desc(&table[c->head]);
+
+	/* A chain visits each descriptor once at most, so a longer one is a loop. */
+	for (unsigned int steps = 1; ; steps++) {
+		int ret;
+
+		if (desc.flags & VRING_DESC_F_INDIRECT) {
+			if (table != d->desc)
+				return -EINVAL;
+			ret = enter_table(d, mem, &desc, &table, &num);
+			if (ret)
+				return ret;
+			desc = read_desc(table);
+			steps = 1;
+			if (desc.flags & VRING_DESC_F_INDIRECT)
+				return -EINVAL;
+		}
+		ret = add_segment(mem, c, &desc);
+		if (ret)
+			return ret;
+		if (!(desc.flags & VRING_DESC_F_NEXT))
+			return 0;
+		if (desc.next >= num)
+			return -ERANGE;
+		if (steps == num)
+			return -ELOOP;
+		desc = read_desc(&table[desc.next]);
+	}
+}
+
+/**
+ * split_device_pop - take the next request
+ * @d: the queue
+ * @mem: the driver's memory
+ * @c: filled in
+ *
+ * Return: 1 with a request, 0 without, or a negative errno when the ring is broken
+ * (VIRTIO 1.2, 2.7.4 and 2.7.5): -ERANGE for an index outside the queue, -ELOOP for
+ * a loop, -EFAULT for an address outside the driver's memory, -E2BIG for too many
+ * segments, -EINVAL for an empty segment, a wrong direction or a bad indirect table.
+ */
+int split_device_pop(struct split_device *d, const struct guest_memory *mem, struct vq_chain *c)
+{
+	int ret;
+
+	if (!split_device_has_avail(d))
+		return 0;
+	if (unlikely((uint16_t)(d->avail_seen - d->avail_idx) > d->num))
+		return -ERANGE;
+
+	c->head = ring_load16(&d->avail->ring[d->avail_idx & (d->num - 1)], memory_order_relaxed);
+	if (unlikely(c->head >= d->num))
+		return -ERANGE;
+	c->nr_read = 0;
+	c->nr_write = 0;
+
+	ret = walk(d, mem, c);
+	if (ret)
+		return ret;
+	d->avail_idx++;
+	return 1;
+}
+
+/**
+ * split_device_push - return a request; shown to the driver by split_device_publish()
+ * @d: the queue
+ * @head: the request's head
+ * @written: bytes written into the request's memory
+ */
+void split_device_push(struct split_device *d, uint16_t head, uint32_t written)
+{
+	struct vring_used_elem *elem = &d->used->ring[d->used_idx & (d->num - 1)];
+
+	ring_store32(&elem->id, head);
+	ring_store32(&elem->len, written);
+	d->used_idx++;
+}
+
+/**
+ * split_device_publish - show the driver all requests returned so far
+ * @d: the queue
+ *
+ * Return: whether the driver asked to be called for them (VIRTIO 1.2, 2.7.7).
+ */
+bool split_device_publish(struct split_device *d)
+{
+	uint16_t old = d->published;
+
+	if (old == d->used_idx)
+		return false;
+	d->published = d->used_idx;
+
+	/* pairs with the acquire of used->idx in split_driver_has_used() */
+	ring_store16(&d->used->idx, d->used_idx, memory_order_release);
+	/* pairs with the fence in split_driver_enable_calls(): index first, then its wish */
+	atomic_thread_fence(memory_order_seq_cst);
+
+	if (d->event_idx)
+		return vring_need_event(ring_load16(ring_used_event(d->avail, d->num),
+						    memory_order_relaxed), d->used_idx, old);
+	return !(ring_load16(&d->avail->flags, memory_order_relaxed) & VRING_AVAIL_F_NO_INTERRUPT);
+}
+
+/**
+ * split_device_enable_kicks - ask for a kick at the next request
+ * @d: the queue
+ *
+ * Return: whether a request came in between, so that the caller must not sleep.
+ */
+bool split_device_enable_kicks(struct split_device *d)
+{
+	if (d->event_idx) {
+		ring_store16(ring_avail_event(d->used, d->num), d->avail_idx, memory_order_relaxed);
+	} else if (d->kicks_off) {
+		d->kicks_off = false;
+		ring_store16(&d->used->flags, 0, memory_order_relaxed);
+	}
+	/* pairs with the fence in split_driver_publish() */
+	atomic_thread_fence(memory_order_seq_cst);
+	return split_device_has_avail(d);
+}
+
+/**
+ * split_device_disable_kicks - ask not to be kicked
+ * @d: the queue
+ *
+ * With event_idx the index asked for is moved half the number space away, once, as it
+ * stays there until kicks are enabled again.
+ */
+void split_device_disable_kicks(struct split_device *d)
+{
+	if (d->event_idx) {
+		__virtio16 *event = ring_avail_event(d->used, d->num);
+		uint16_t ahead = ring_load16(event, memory_order_relaxed) - d->avail_idx;
+
+		/* Still a quarter of the number space away: no need to touch the driver's line. */
+		if (ahead < 0x4000 || ahead > 0xc000)
+			ring_store16(event, d->avail_idx + 0x8000, memory_order_relaxed);
+	} else if (!d->kicks_off) {
+		d->kicks_off = true;
+		ring_store16(&d->used->flags, VRING_USED_F_NO_NOTIFY, memory_order_relaxed);
+	}
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef WIRE_SPLIT_DEVICE_H
+#define WIRE_SPLIT_DEVICE_H
+
+#include <sys/uio.h>
+#include "wire/guest-memory.h"
+#include "wire/ring.h"
+
+/* Pieces of one request after translation; seg_max in the device's config stays below. */
+#define VQ_IOV_MAX	130
+
+/**
+ * struct vq_chain - a request as the device sees it
+ * @head: first descriptor, names the request when it is returned
+ * @nr_read: pieces the device reads, first in @iov
+ * @nr_write: pieces the device writes, behind them
+ * @iov: host addresses
+ */
+struct vq_chain {
+	uint16_t head;
+	uint16_t nr_read;
+	uint16_t nr_write;
+	struct iovec iov[VQ_IOV_MAX];
+};
+
+/**
+ * struct split_device - the device's side of one split virtqueue
+ *
+ * Owned by one iothread at a time.
+ */
+struct split_device {
+	struct vring_desc *desc;
+	struct vring_avail *avail;
+	struct vring_used *used;
+	unsigned int num;
+	bool event_idx;
+	bool indirect;
+	bool kicks_off;		/* the flag in used is set (without event_idx) */
+	uint16_t avail_idx;	/* next avail entry to take */
+	uint16_t avail_seen;	/* avail index as last read from the ring */
+	uint16_t used_idx;	/* next used entry to fill */
+	uint16_t published;	/* used index the driver has been shown */
+};
+
+int split_device_init(struct split_device *d, const struct guest_memory *mem, unsigned int num,
+		      uint64_t desc, uint64_t avail, uint64_t used);
+void split_device_resume(struct split_device *d, uint16_t avail_idx);
+int split_device_pop(struct split_device *d, const struct guest_memory *mem, struct vq_chain *c);
+void split_device_push(struct split_device *d, uint16_t head, uint32_t written);
+bool split_device_publish(struct split_device *d);
+bool split_device_enable_kicks(struct split_device *d);
+void split_device_disable_kicks(struct split_device *d);
+
+/**
+ * split_device_has_avail - look for a request without taking it
+ * @d: the queue
+ *
+ * Return: whether split_device_pop() would find one.
+ */
+static inline bool split_device_has_avail(struct split_device *d)
+{
+	if (d->avail_idx == d->avail_seen)
+		/* pairs with the release of avail->idx in split_driver_publish() */
+		d->avail_seen = ring_load16(&d->avail->idx, memory_order_acquire);
+	return d->avail_idx != d->avail_seen;
+}
+
+#endif
