@@ -7,14 +7,14 @@ from html import escape
 from . import shape, summary, table, units
 
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem; margin-bottom: .2rem } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem }
 p.question { color: #555; margin-top: 0 }
 ul.summary { background: #f1f5fa; border-left: 4px solid #1f5fa8; padding: .8rem 1rem .8rem 2.2rem }
 ul.warnings { background: #fdf4e7; border-left: 4px solid #d0662a; padding: .8rem 1rem .8rem 2.2rem }
 div.wide { overflow-x: auto }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums }
-th, td { padding: .15rem .55rem; text-align: right; border-bottom: 1px solid #e4e4e4; white-space: nowrap }
+th, td { padding: .15rem .42rem; text-align: right; border-bottom: 1px solid #e4e4e4; white-space: nowrap }
 th { border-bottom: 2px solid #999 } th.group { border-bottom: none; text-align: left; color: #555; font-weight: normal }
 th.word, td.word { text-align: left } tr.baseline { background: #f3f3f3 }
 table.facts td { text-align: left; white-space: normal } table.facts td:first-child { color: #555; white-space: nowrap }
@@ -127,8 +127,9 @@ def _settings(result):
     for name, value in study["variables"].items():
         out[f"variable: {name}"] = value
     out["one run"] = f"{study['ramp']:g} s ramp, {study['runtime']:g} s measured"
-    out["order"] = (f"{study['warmup']} warm-up runs thrown away, then {study['repeats']} rounds over all arms, "
-                    "every other round backwards; a fresh target each run")
+    out["warm-up runs"] = f"{study['warmup']}, thrown away"
+    out["order"] = (f"{study['repeats']} rounds over all arms, every other one backwards; "
+                    "a fresh target each run")
     cpus = result["cpus"]
     out["CPUs"] = (f"fio's job on {cpus['fio']}, target on {cpus['target']}"
                    if cpus["pinned"] else "not pinned")

@@ -20,6 +20,9 @@ class Percentiles(unittest.TestCase):
         self.assertEqual([fiojson.percentile(flat, p) for p in (50, 99, 99.9, 99.99)],
                          [500, 990, 999, 1000])
 
+    def test_any_order_of_insertion(self):
+        self.assertEqual(fiojson.percentile(Counter({90000: 1, 20: 50, 1000: 49}), 50), 20)
+
     def test_merged_is_not_averaged(self):
         """Two repeats, one with a tail of 2 %: p99 of both together is in the tail's place."""
         calm, rough = {"1000": 1000}, {"1000": 960, "90000": 40}
