@@ -82,7 +82,7 @@ def _metric(axis, result, places):
         # A value from merged bins may lie outside the range of the repeats.
         bars = [[max(0, y - e["min"]) for y, e in zip(ys, entries)],
                 [max(0, e["max"] - y) for y, e in zip(ys, entries)]]
-        axis.errorbar(xs, ys, yerr=bars, label=label, color=_COLOURS[i % len(_COLOURS)],
+        axis.errorbar(xs, ys, yerr=bars, label=label or metric.label, color=_COLOURS[i % len(_COLOURS)],
                       marker=_MARKS[i % len(_MARKS)], markersize=5, capsize=3, linestyle=joined)
     base = _outside(result)
     if base:
@@ -107,9 +107,9 @@ def _cpu(axis, result, places):
         user = [shape.value(a, "target_user") or 0 for a in line]
         system = [shape.value(a, "target_system") or 0 for a in line]
         colour = _COLOURS[i % len(_COLOURS)]
-        axis.bar(xs, user, width * 0.92, color=colour, label=f"{label} user")
+        axis.bar(xs, user, width * 0.92, color=colour, label=f"{label} user".strip())
         axis.bar(xs, system, width * 0.92, bottom=user, color=colour, alpha=0.4,
-                 label=f"{label} system")
+                 label=f"{label} system".strip())
     base = _outside(result)
     if base and shape.value(base, "target_cpu") is not None:
         axis.axhline(shape.value(base, "target_cpu"), color="#555555", linestyle="--",

@@ -19,22 +19,30 @@ def baseline(result):
     return next(a for a in result["arms"] if a["baseline"])
 
 
-def label(values):
-    """Factor values in words: 'poll=fixed bs=4k', or just 'fixed' where one is left."""
-    if len(values) == 1:
-        return str(next(iter(values.values())))
+def full(values):
+    """Factor values in words: 'poll=fixed bs=4k'."""
     return " ".join(f"{k}={v}" for k, v in values.items())
 
 
+def label(values):
+    """The same, but just 'fixed' where there is one."""
+    if len(values) == 1:
+        return str(next(iter(values.values())))
+    return full(values)
+
+
 def series(result):
-    """[(label, arms sorted along x)], without a baseline that is no combination."""
+    """[(label, arms sorted along x)], without a baseline that is no combination.
+
+    The label of an only series is empty.
+    """
     x = along(result)
     out = {}
     for arm in result["arms"]:
         if set(arm["values"]) != set(result["study"]["factors"]):
             continue
         rest = {k: v for k, v in arm["values"].items() if k != x}
-        out.setdefault(label(rest) if rest else result["study"]["name"], []).append(arm)
+        out.setdefault(label(rest) if rest else "", []).append(arm)
     if x:
         for arms in out.values():
             arms.sort(key=lambda a: units.number(a["values"][x]))

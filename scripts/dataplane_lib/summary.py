@@ -25,7 +25,7 @@ def sentences(result):
         if not points:
             continue
         if x:
-            out.append(f"{label}: " + _along(result, points, base, metric, x))
+            out.append((f"{label}: " if label else "") + _along(result, points, base, metric, x))
         else:
             out += [_single(a, base, metric) for a in points]
     return out
@@ -45,7 +45,7 @@ def verdict(arm, base, metric):
 
 def _baseline(result, base, metric):
     entry = base["metrics"][metric.key]
-    text = (f"Baseline {shape.label(base['values'])}: {units.short(entry['value'])} {metric.label}")
+    text = (f"Baseline {shape.full(base['values'])}: {units.short(entry['value'])} {metric.label}")
     if base["runs"] > 1 and entry["value"]:
         text += (f" ({units.short(entry['min'])} to {units.short(entry['max'])}"
                  f" over {base['runs']} runs)")
@@ -118,6 +118,6 @@ def _flat(part, base, metric, x, what):
 def _single(arm, base, metric):
     """An arm that lies on no axis."""
     which = verdict(arm, base, metric)
-    return (f"{shape.label(arm['values'])}: {_WORDS[which]}, "
+    return (f"{shape.full(arm['values'])}: {_WORDS[which]}, "
             f"{units.percent(arm['change'].get(metric.key))} {metric.label}"
             f"{_price(arm, base) if which else ''}.")

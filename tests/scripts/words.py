@@ -63,7 +63,7 @@ class Words(unittest.TestCase):
 
     def test_baseline(self):
         first = summary.sentences(fakes.result([100, 100, 100], base_cpu=48, cpu=[48] * 3))[0]
-        self.assertEqual(first, "Baseline off: 100 IOPS (99.0 to 101 over 3 runs), target CPU 48 %.")
+        self.assertEqual(first, "Baseline mode=off: 100 IOPS (99.0 to 101 over 3 runs), target CPU 48 %.")
         alone = summary.sentences(fakes.result([100, 100, 100], runs=1))[0]
         self.assertNotIn("over", alone)
 
