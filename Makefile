@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make help says what there is to make.
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+PREFIX ?= /usr/local
+FIO ?= fio
+comma := ,
+
+# Everything built goes to B. Builds with other compilers or sanitizers have a
+# directory of their own, and share fio's headers, which are always in build/.
+ifneq ($(SAN),)
+B ?= build-$(subst $(comma),-,$(SAN))
+endif
+B ?= build
+
+CFLAGS ?= -O2 -g
+ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra $(CFLAGS) -fPIC -fvisibility=hidden -pthread -I.
+ALL_LDFLAGS := -pthread $(LDFLAGS)
+ifneq ($(filter-out 0,$(WERROR)),)
+ALL_CFLAGS += -Werror
+endif
+ifneq ($(SAN),)
+ALL_CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+ALL_LDFLAGS += -fsanitize=$(SAN)
+endif
+LDLIBS += -lm
+
+# build/fio.mk tells which fio was found. It is made anew, and the engines with
+# it, when the installed fio is another than last time.
+ifneq ($(filter-out help clean distclean,$(or $(MAKECMDGOALS),all)),)
+-include build/fio.mk
+ifneq ($(FIO_VERSION),$(shell $(FIO) --version 2>/dev/null || echo none))
+.PHONY: build/fio.mk
+endif
+endif
+# A system directory's warnings are not ours; fio's own files find each other
+# by quoted names beside themselves.
+FIO_CFLAGS = -isystem $(FIO_HEADERS) -include $(FIO_HEADERS)/config-host.h \
+	     -DFIO_BUILT_FOR='"$(FIO_VERSION)"'
+
+# What is there to build, by where it lies.
+engines := $(wildcard engines/*.c)
+glue := $(wildcard engines/glue/*.c)
+engine_parts := $(filter-out $(glue),$(wildcard engines/*/*.c))
+common := $(wildcard base/*.c wire/*.c)
+mains := $(wildcard targets/*-target.c)
+target_parts := $(filter-out $(mains),$(wildcard targets/*.c targets/*/*.c))
+tools := $(wildcard tools/*.c)
+units := $(wildcard tests/unit/*.c)
+test_engines := $(wildcard tests/build/*.c)
+
+objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
+engine_files := $(engines:engines/%.c=$(B)/engines/%.so)
+target_files := $(mains:targets/%.c=$(B)/targets/%)
+tool_files := $(tools:tools/%.c=$(B)/tools/%)
+unit_files := $(units:tests/unit/%.c=$(B)/tests/unit/%)
+test_engine_files := $(test_engines:tests/build/%.c=$(B)/tests/build/%.so)
+man_pages := $(mains:targets/%.c=$(B)/man/%.1)
+
+.PHONY: all tests demo check check-full install clean distclean help FORCE
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+all: $(engine_files) $(target_files) $(tool_files)
+
+tests: all $(unit_files) $(test_engine_files)
+
+help:
+	@echo 'make             build everything into build/ (first installs what is missing)'
+	@echo 'make demo        build, then a short study: does polling pay here'
+	@echo 'make check       build, then run the tests'
+	@echo 'make check-full  the same, and the sanitizers and the other compiler (slow)'
+	@echo 'make install     PREFIX=$(PREFIX) DESTDIR='
+	@echo 'make clean       remove what was built, keep headers of fio; distclean: those too'
+	@echo
+	@echo 'CC=clang  WERROR=1  SAN=address,undefined or thread (own build directory)'
+	@echo 'FIO=PROGRAM  which fio to build for;  FIO_SRC=DIR  its source, where apt has none'
+
+demo: all
+	@scripts/install-deps run
+	scripts/dataplane run poll-max-ns --short
+
+check: tests
+	@B=$(B) tests/run
+
+check-full: tests
+	@B=$(B) CHECK_FULL=1 tests/run
+
+# The tests' own needs come before what is built for them.
+ifneq ($(filter tests check check-full,$(MAKECMDGOALS)),)
+$(unit_files): | check-deps
+.PHONY: check-deps
+check-deps:
+	@CC='$(CC)' scripts/install-deps check
+endif
+
+build/fio.mk: scripts/fio-headers
+	@CC='$(CC)' scripts/install-deps build
+	@mkdir -p build
+	@headers=$$(FIO='$(FIO)' FIO_SRC='$(FIO_SRC)' CC='$(CC)' scripts/fio-headers build) && \
+	version=$$($(FIO) --version) && \
+	printf 'FIO_VERSION := %s\nFIO_HEADERS := %s\n' "$$version" "$$headers" >$@ && \
+	echo "building for $$version"
+
+# Objects made with other flags, or for another fio, are no good.
+flags = $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(FIO_VERSION)
+$(B)/flags: FORCE
+	@mkdir -p $(B)
+	@echo '$(flags)' | cmp -s - $@ || echo '$(flags)' >$@
+
+# Only what hooks into fio sees its headers: the driver and its transports know
+# no fio.
+fio_objects := $(call objects,$(engines) $(glue) $(test_engines))
+$(fio_objects): private EXTRA = $(FIO_CFLAGS)
+$(fio_objects): build/fio.mk
+$(B)/obj/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
+
+# Archives, so that each program takes only what it uses.
+archive = rm -f $@ && $(AR) rcs $@ $^
+$(B)/lib/common.a: $(call objects,$(common))
+	@mkdir -p $(@D)
+	$(archive)
+$(B)/lib/engine.a: $(call objects,$(engine_parts))
+	@mkdir -p $(@D)
+	$(archive)
+$(B)/lib/target.a: $(call objects,$(target_parts))
+	@mkdir -p $(@D)
+	$(archive)
+
+# fio provides the symbols that are still open; -z now, so that one it lacks is
+# an error at load and not a crash in the middle of a job.
+engine_link = $(CC) -shared -Wl,-z,now $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+$(B)/engines/%.so: $(B)/obj/engines/%.o $(call objects,$(glue)) $(B)/lib/engine.a $(B)/lib/common.a
+	@mkdir -p $(@D)
+	$(engine_link)
+$(B)/tests/build/%.so: $(B)/obj/tests/build/%.o
+	@mkdir -p $(@D)
+	$(engine_link)
+
+link = $(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
+$(B)/targets/%: $(B)/obj/targets/%.o $(B)/lib/target.a $(B)/lib/common.a
+	@mkdir -p $(@D)
+	$(link)
+$(B)/tools/%: $(B)/obj/tools/%.o $(B)/lib/common.a
+	@mkdir -p $(@D)
+	$(link)
+$(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(B)/lib/target.a $(B)/lib/engine.a $(B)/lib/common.a
+	@mkdir -p $(@D)
+	$(link) -lcmocka
+
+$(B)/man/%.1: $(B)/targets/%
+	@mkdir -p $(@D)
+	$< --man >$@
+
+# Everything lies under one directory, as scripts/dataplane expects it.
+home := $(DESTDIR)$(PREFIX)/lib/fio-dataplane
+bin := $(DESTDIR)$(PREFIX)/bin
+man := $(DESTDIR)$(PREFIX)/share/man/man1
+install: all $(man_pages)
+	install -d $(home)/engines $(home)/targets $(home)/tools $(bin)
+	install -m 644 $(engine_files) $(home)/engines
+	install $(target_files) $(home)/targets
+	install $(tool_files) $(home)/tools
+	find scripts/dataplane_lib jobfiles -type f ! -name '*.pyc' \
+		-exec install -D -m 644 {} $(home)/{} \;
+	install -D scripts/dataplane $(home)/scripts/dataplane
+	for f in scripts/dataplane $(mains:%.c=%); do \
+		ln -sf ../lib/fio-dataplane/$$f $(bin)/$${f##*/} || exit; done
+	install -D -m 644 -t $(man) $(man_pages)
+
+clean:
+	rm -rf build-* $(filter-out build/fio%,$(wildcard build/*))
+
+distclean: clean
+	rm -rf build
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
