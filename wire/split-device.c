@@ -242,8 +242,8 @@ bool split_device_enable_kicks(struct split_device *d)
  * split_device_disable_kicks - ask not to be kicked
  * @d: the queue
  *
- * With event_idx the index asked for is moved half the number space away, once, as it
- * stays there until kicks are enabled again.
+ * With event_idx only an index still ahead is moved out of the way: see
+ * split_driver_disable_calls().
  */
 void split_device_disable_kicks(struct split_device *d)
 {
@@ -251,9 +251,8 @@ void split_device_disable_kicks(struct split_device *d)
 		__virtio16 *event = ring_avail_event(d->used, d->num);
 		uint16_t ahead = ring_load16(event, memory_order_relaxed) - d->avail_idx;
 
-		/* Still a quarter of the number space away: no need to touch the driver's line. */
-		if (ahead < 0x4000 || ahead > 0xc000)
-			ring_store16(event, d->avail_idx + 0x8000, memory_order_relaxed);
+		if (ahead < 0x8000)
+			ring_store16(event, d->avail_idx - 1, memory_order_relaxed);
 	} else if (!d->kicks_off) {
 		d->kicks_off = true;
 		ring_store16(&d->used->flags, VRING_USED_F_NO_NOTIFY, memory_order_relaxed);

@@ -170,8 +170,9 @@ bool split_driver_enable_calls(struct split_driver *d)
  * split_driver_disable_calls - ask not to be called
  * @d: the queue
  *
- * With event_idx the index asked for is moved half the ring's number space away,
- * once, as it stays there until calls are enabled again.
+ * With event_idx an index that has been passed asks for nothing until the index comes
+ * round again, 65536 requests later, so only one that is still ahead is moved out of the
+ * way. One stray call in as many requests is the price for not touching the line.
  */
 void split_driver_disable_calls(struct split_driver *d)
 {
@@ -179,9 +180,8 @@ void split_driver_disable_calls(struct split_driver *d)
 		__virtio16 *event = ring_used_event(d->avail, d->num);
 		uint16_t ahead = ring_load16(event, memory_order_relaxed) - d->used_idx;
 
-		/* Still a quarter of the number space away: no need to touch the device's line. */
-		if (ahead < 0x4000 || ahead > 0xc000)
-			ring_store16(event, d->used_idx + 0x8000, memory_order_relaxed);
+		if (ahead < 0x8000)
+			ring_store16(event, d->used_idx - 1, memory_order_relaxed);
 	} else if (!d->calls_off) {
 		d->calls_off = true;
 		ring_store16(&d->avail->flags, VRING_AVAIL_F_NO_INTERRUPT, memory_order_relaxed);

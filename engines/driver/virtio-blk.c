@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/virtio_config.h>
+#include "engines/driver/virtio-blk.h"
+
+#define SECTOR_SHIFT	9
+
+/* The most any peer takes: QEMU refuses requests of 2 GiB and more. */
+#define TRANSFER_MAX	(1u << 30)
+
+static bool has(uint64_t features, unsigned int bit)
+{
+	return features >> bit & 1;
+}
+
+/**
+ * blk_limits_read - put a device's configuration into the driver's terms
+ * @l: filled in
+ * @c: the configuration space, little-endian
+ * @features: negotiated features; a field counts only with its feature
+ *
+ * VIRTIO 1.2, 5.2.4. A size_max of 0, which qemu-storage-daemon offers, means no limit.
+ */
+void blk_limits_read(struct blk_limits *l, const struct virtio_blk_config *c, uint64_t features)
+{
+	uint64_t discard = has(features, VIRTIO_BLK_F_DISCARD) ?
+			   (uint64_t)le32toh(c->max_discard_sectors) << SECTOR_SHIFT : 0;
+
+	*l = (struct blk_limits) {
+		.capacity = le64toh(c->capacity) << SECTOR_SHIFT,
+		.block_size = 1u << SECTOR_SHIFT,
+		.max_transfer = TRANSFER_MAX,
+		.flush = has(features, VIRTIO_BLK_F_FLUSH),
+		.read_only = has(features, VIRTIO_BLK_F_RO),
+	};
+	if (has(features, VIRTIO_BLK_F_BLK_SIZE) && c->blk_size)
+		l->block_size = le32toh(c->blk_size);
+	if (has(features, VIRTIO_BLK_F_SIZE_MAX) && c->size_max && le32toh(c->size_max) < TRANSFER_MAX)
+		l->max_transfer = le32toh(c->size_max);
+	l->max_discard = discard < TRANSFER_MAX ? discard : TRANSFER_MAX;
+
+	/* A request that is split must be split between blocks. */
+	l->max_transfer -= l->max_transfer % l->block_size;
+	l->max_discard -= l->max_discard % l->block_size;
+}
+
+/**
+ * blk_driver_features - features this driver has a use for
+ * @event_idx: let notifications be suppressed by event index
+ * @indirect: use indirect tables
+ *
+ * Return: feature bits, to be masked with what the device offers.
+ */
+uint64_t blk_driver_features(bool event_idx, bool indirect)
+{
+	return 1ull << VIRTIO_F_VERSION_1 | 1ull << VIRTIO_BLK_F_SIZE_MAX |
+	       1ull << VIRTIO_BLK_F_SEG_MAX | 1ull << VIRTIO_BLK_F_RO |
+	       1ull << VIRTIO_BLK_F_BLK_SIZE | 1ull << VIRTIO_BLK_F_FLUSH |
+	       1ull << VIRTIO_BLK_F_MQ | 1ull << VIRTIO_BLK_F_DISCARD |
+	       (uint64_t)event_idx << VIRTIO_RING_F_EVENT_IDX |
+	       (uint64_t)indirect << VIRTIO_RING_F_INDIRECT_DESC;
+}
+
+/**
+ * blk_queue_slots - how many requests fit into a queue
+ * @num: queue size
+ * @indirect: through indirect tables, a descriptor each
+ *
+ * Return: requests that can be in flight.
+ */
+unsigned int blk_queue_slots(unsigned int num, bool indirect)
+{
+	return indirect ? num : num / SPLIT_CHAIN;
+}
+
+static size_t slots_offset(unsigned int num)
+{
+	return (split_ring_bytes(num) + 4095) / 4096 * 4096;
+}
+
+/**
+ * blk_queue_bytes - device-visible memory that a queue takes
+ * @num: queue size
+ *
+ * Return: bytes, for memory that starts on a page.
+ */
+size_t blk_queue_bytes(unsigned int num)
+{
+	return slots_offset(num) + num * sizeof(struct blk_slot);
+}
+
+/* All that stays the same from request to request is written here. */
+static void prepare_slot(struct blk_queue *q, unsigned int i)
+{
+	struct blk_slot *s = &q->slot[i];
+	uint64_t guest = (uintptr_t)s + q->guest_offset;
+
+	s->table[0] = (struct vring_desc) {
+		.addr = htole64(guest + offsetof(struct blk_slot, hdr)),
+		.len = htole32(sizeof(s->hdr)),
+		.flags = htole16(VRING_DESC_F_NEXT),
+		.next = htole16(1),
+	};
+	s->table[2] = (struct vring_desc) {
+		.addr = htole64(guest + offsetof(struct blk_slot, status)),
+		.len = htole32(sizeof(s->status)),
+		.flags = htole16(VRING_DESC_F_WRITE),
+	};
+}
+
+/**
+ * blk_queue_init - take a queue up
+ * @q: filled in
+ * @mem: blk_queue_bytes(@num) of memory that the device can reach, zero for a new queue
+ * @num: queue size
+ * @guest_offset: what to add to an address here for the guest physical address
+ * @features: negotiated features
+ * @kick_fd: the device's eventfd; stays the caller's
+ *
+ * Return: 0, or -ENOMEM, or -EBUSY when an earlier owner left requests in flight.
+ */
+int blk_queue_init(struct blk_queue *q, void *mem, unsigned int num, uint64_t guest_offset,
+		   uint64_t features, int kick_fd)
+{
+	memset(q, 0, sizeof(*q));
+	q->indirect = has(features, VIRTIO_RING_F_INDIRECT_DESC);
+	q->guest_offset = guest_offset;
+	q->kick_fd = kick_fd;
+	q->nr_slots = blk_queue_slots(num, q->indirect);
+	q->slot = (void *)((char *)mem + slots_offset(num));
+	split_driver_init(&q->ring, mem, num, has(features, VIRTIO_RING_F_EVENT_IDX));
+	if (q->ring.avail_idx != q->ring.used_idx)
+		return -EBUSY;
+
+	q->request = calloc(q->nr_slots, sizeof(*q->request));
+	q->free = calloc(q->nr_slots, sizeof(*q->free));
+	if (!q->request || !q->free) {
+		blk_queue_destroy(q);
+		return -ENOMEM;
+	}
+	for (unsigned int i = q->nr_slots; i-- > 0; ) {
+		prepare_slot(q, i);
+		q->free[q->nr_free++] = i;
+	}
+	return 0;
+}
+
+/**
+ * blk_queue_destroy - leave a queue; its memory stays for the next owner
+ * @q: the queue
+ */
+void blk_queue_destroy(struct blk_queue *q)
+{
+	free(q->request);
+	free(q->free);
+}
+
+static unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_t sector, void *tag)
+{
+	unsigned int i = q->free[--q->nr_free];
+
+	q->request[i] = (struct blk_request) { .tag = tag, .age = q->age, .busy = true };
+	q->slot[i].hdr.type = htole32(type);
+	q->slot[i].hdr.sector = htole64(sector);
+	return i;
+}
+
+/* @data is a guest physical address; a request without data has header and status only. */
+static void add(struct blk_queue *q, unsigned int i, uint64_t data, uint32_t len, bool device_writes)
+{
+	struct blk_slot *s = &q->slot[i];
+	uint64_t guest = (uintptr_t)s + q->guest_offset;
+
+	if (!q->indirect) {
+		struct split_seg seg[SPLIT_CHAIN] = {
+			{ guest + offsetof(struct blk_slot, hdr), sizeof(s->hdr), false },
+			{ data, len, device_writes },
+			{ guest + offsetof(struct blk_slot, status), sizeof(s->status), true },
+		};
+
+		if (!len)
+			seg[1] = seg[2];
+		split_driver_add_chain(&q->ring, i, seg, len ? 3 : 2);
+		return;
+	}
+
+	s->table[0].next = htole16(len ? 1 : 2);
+	s->table[1] = (struct vring_desc) {
+		.addr = htole64(data),
+		.len = htole32(len),
+		.flags = htole16(VRING_DESC_F_NEXT | (device_writes ? VRING_DESC_F_WRITE : 0)),
+		.next = htole16(2),
+	};
+	split_driver_add_indirect(&q->ring, i, guest, 3);
+}
+
+/**
+ * blk_queue_rw - queue a read or a write
+ * @q: the queue, with a slot free
+ * @write: write rather than read
+ * @offset: bytes from the start of the device, a multiple of 512
+ * @buf: data, in memory that the device can reach
+ * @len: bytes, not 0, at most blk_limits.max_transfer
+ * @tag: comes back from blk_queue_next()
+ *
+ * VIRTIO 1.2, 5.2.6.
+ */
+void blk_queue_rw(struct blk_queue *q, bool write, uint64_t offset, void *buf, uint32_t len,
+		  void *tag)
+{
+	unsigned int i = take_slot(q, write ? VIRTIO_BLK_T_OUT : VIRTIO_BLK_T_IN,
+				   offset >> SECTOR_SHIFT, tag);
+
+	add(q, i, (uintptr_t)buf + q->guest_offset, len, !write);
+}
+
+/**
+ * blk_queue_flush - queue a flush of the device's cache
+ * @q: the queue, with a slot free
+ * @tag: comes back from blk_queue_next()
+ */
+void blk_queue_flush(struct blk_queue *q, void *tag)
+{
+	add(q, take_slot(q, VIRTIO_BLK_T_FLUSH, 0, tag), 0, 0, false);
+}
+
+/**
+ * blk_queue_discard - queue a discard of one range
+ * @q: the queue, with a slot free
+ * @offset: bytes from the start of the device, a multiple of 512
+ * @len: bytes, at most blk_limits.max_discard
+ * @tag: comes back from blk_queue_next()
+ */
+void blk_queue_discard(struct blk_queue *q, uint64_t offset, uint32_t len, void *tag)
+{
+	unsigned int i = take_slot(q, VIRTIO_BLK_T_DISCARD, 0, tag);
+	struct blk_slot *s = &q->slot[i];
+
+	s->range = (struct virtio_blk_discard_write_zeroes) {
+		.sector = htole64(offset >> SECTOR_SHIFT),
+		.num_sectors = htole32(len >> SECTOR_SHIFT),
+	};
+	add(q, i, (uintptr_t)&s->range + q->guest_offset, sizeof(s->range), false);
+}
+
+/**
+ * blk_queue_submit - show the device all that was queued; one kick, if it wants one
+ * @q: the queue
+ *
+ * Return: 0, or what writing the kick eventfd said.
+ */
+int blk_queue_submit(struct blk_queue *q)
+{
+	uint16_t batch = q->ring.avail_idx - q->ring.published;
+	uint64_t one = 1;
+
+	if (!batch)
+		return 0;
+	hist_add(&q->stats.batch, batch);
+	if (!split_driver_publish(&q->ring)) {
+		q->stats.kicks_suppressed++;
+		return 0;
+	}
+	q->stats.kicks++;
+	while (write(q->kick_fd, &one, sizeof(one)) < 0) {
+		/* EAGAIN: the counter is full of kicks not taken yet, so one is pending anyway. */
+		if (errno == EAGAIN)
+			return 0;
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+static int status_to_errno(uint8_t status)
+{
+	switch (status) {
+	case VIRTIO_BLK_S_OK:
+		return 0;
+	case VIRTIO_BLK_S_UNSUPP:
+		return EOPNOTSUPP;
+	default:
+		return EIO;
+	}
+}
+
+/**
+ * blk_queue_next - take the next completion
+ * @q: the queue
+ * @tag: set to the request's
+ * @err: set to 0, or the request's errno: EOPNOTSUPP or EIO
+ *
+ * Return: 1 with a completion, 0 without, -EPROTO when the device returned something
+ * that is not in flight.
+ */
+int blk_queue_next(struct blk_queue *q, void **tag, int *err)
+{
+	uint32_t id, written;
+	unsigned int i;
+	int ret;
+
+	ret = split_driver_next_used(&q->ring, &id, &written);
+	if (ret <= 0)
+		return ret;
+	i = q->indirect ? id : id / SPLIT_CHAIN;
+	if (unlikely(i >= q->nr_slots || !q->request[i].busy || (!q->indirect && id % SPLIT_CHAIN)))
+		return -EPROTO;
+
+	q->request[i].busy = false;
+	*tag = q->request[i].tag;
+	*err = status_to_errno(q->slot[i].status);
+	q->free[q->nr_free++] = i;
+	return 1;
+}
+
+/**
+ * blk_queue_stuck - look for requests in flight for too long
+ * @q: the queue
+ * @max_age: how far blk_queue.age may have advanced since a request was queued
+ *
+ * Return: whether there is one.
+ */
+bool blk_queue_stuck(const struct blk_queue *q, uint32_t max_age)
+{
+	for (unsigned int i = 0; i < q->nr_slots; i++) {
+		if (q->request[i].busy && q->age - q->request[i].age > max_age)
+			return true;
+	}
+	return false;
+}

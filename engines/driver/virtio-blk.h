@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ENGINES_DRIVER_VIRTIO_BLK_H
+#define ENGINES_DRIVER_VIRTIO_BLK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/virtio_blk.h>
+#include "base/cpu.h"
+#include "base/hist.h"
+#include "wire/split-driver.h"
+
+/*
+ * A virtio-blk driver that knows no transport: it is given memory the device can
+ * reach, what was negotiated, and two eventfds.
+ */
+
+/* Configuration fields this driver reads; a device may refuse to be asked for more. */
+#define BLK_CONFIG_BYTES \
+	(offsetof(struct virtio_blk_config, unused1) + \
+	 sizeof(((struct virtio_blk_config *)0)->unused1))
+
+/**
+ * struct blk_limits - what a device can do, in this driver's terms
+ * @capacity: bytes
+ * @block_size: smallest unit of I/O in bytes
+ * @max_transfer: most bytes of one read or write
+ * @max_discard: most bytes of one discard, 0 when the device has none
+ * @flush: the device has a cache to flush
+ * @read_only: it refuses writes
+ */
+struct blk_limits {
+	uint64_t capacity;
+	uint32_t block_size;
+	uint32_t max_transfer;
+	uint32_t max_discard;
+	bool flush;
+	bool read_only;
+};
+
+/**
+ * struct blk_slot - memory of one request that the device can reach
+ *
+ * What the device reads fills exactly one cache line, so that one transfer between
+ * the cores brings it all; what it writes is on another line.
+ */
+struct blk_slot {
+	struct vring_desc table[3];
+	struct virtio_blk_outhdr hdr;
+	uint8_t status __attribute__((aligned(CACHE_LINE)));
+	struct virtio_blk_discard_write_zeroes range;
+} __attribute__((aligned(CACHE_LINE)));
+
+/**
+ * struct blk_request - what the driver remembers of a request, out of the device's reach
+ * @tag: the user's
+ * @age: blk_queue.age when it was queued
+ * @busy: it is in flight
+ */
+struct blk_request {
+	void *tag;
+	uint32_t age;
+	bool busy;
+};
+
+/**
+ * struct blk_stats - what a queue counts; written and read by its job alone
+ * @kicks: kicks sent
+ * @kicks_suppressed: batches the device wanted no kick for
+ * @batch: requests shown to the device at once
+ */
+struct blk_stats {
+	uint64_t kicks;
+	uint64_t kicks_suppressed;
+	struct hist batch;
+};
+
+/**
+ * struct blk_queue - one virtqueue of a device, driven by one job
+ * @ring: the virtqueue
+ * @slot: device-visible memory of the requests
+ * @guest_offset: guest physical address of memory, minus its address here
+ * @request: one for each slot
+ * @nr_slots: requests that can be in flight
+ * @free: stack of free slots; the one used last is in the caches
+ * @nr_free: its height
+ * @indirect: requests go through indirect tables
+ * @kick_fd: eventfd of the device
+ * @age: a coarse clock for finding stuck requests, advanced by the user
+ */
+struct blk_queue {
+	struct split_driver ring;
+	struct blk_slot *slot;
+	uint64_t guest_offset;
+	struct blk_request *request;
+	unsigned int nr_slots;
+	uint16_t *free;
+	unsigned int nr_free;
+	bool indirect;
+	int kick_fd;
+	uint32_t age;
+	struct blk_stats stats;
+};
+
+void blk_limits_read(struct blk_limits *l, const struct virtio_blk_config *c, uint64_t features);
+uint64_t blk_driver_features(bool event_idx, bool indirect);
+
+unsigned int blk_queue_slots(unsigned int num, bool indirect);
+size_t blk_queue_bytes(unsigned int num);
+int blk_queue_init(struct blk_queue *q, void *mem, unsigned int num, uint64_t guest_offset,
+		   uint64_t features, int kick_fd);
+void blk_queue_destroy(struct blk_queue *q);
+
+void blk_queue_rw(struct blk_queue *q, bool write, uint64_t offset, void *buf, uint32_t len,
+		  void *tag);
+void blk_queue_flush(struct blk_queue *q, void *tag);
+void blk_queue_discard(struct blk_queue *q, uint64_t offset, uint32_t len, void *tag);
+int blk_queue_submit(struct blk_queue *q);
+int blk_queue_next(struct blk_queue *q, void **tag, int *err);
+bool blk_queue_stuck(const struct blk_queue *q, uint32_t max_age);
+
+#endif

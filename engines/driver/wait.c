@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "engines/driver/wait.h"
+
+/* Looks at memory between two looks at the clock, when only stuck requests need it. */
+#define SPINS_PER_CLOCK	1024
+
+/* How often a job that never sleeps makes sure that its peer still lives. */
+#define PEER_CHECK_NS	10000000
+
+/**
+ * waiter_init - set a job's way of waiting up
+ * @w: filled in
+ * @mode: block, poll or adaptive
+ * @max_ns: longest polling window of WAIT_ADAPTIVE, in ns
+ * @source: what to wait for, copied; its notifications are off
+ */
+void waiter_init(struct waiter *w, enum wait_mode mode, uint64_t max_ns,
+		 const struct wait_source *source)
+{
+	*w = (struct waiter) {
+		.mode = mode,
+		.window = { .max_ns = max_ns, .grow = 2 },
+		.source = *source,
+	};
+	w->source.disarm(w->source.arg);
+}
+
+static void disarm(struct waiter *w)
+{
+	if (w->armed) {
+		w->armed = false;
+		w->source.disarm(w->source.arg);
+	}
+}
+
+/* Returns 0, or -ECONNRESET: nobody sends anything on a connection that is set up. */
+static int check_peer(struct waiter *w, uint64_t now)
+{
+	struct pollfd p = { .fd = w->source.peer_fd, .events = POLLIN };
+
+	w->checked_ns = now;
+	return poll(&p, 1, 0) > 0 ? -ECONNRESET : 0;
+}
+
+/* Poll for ever, with an eye on the peer; the clock is read only once that takes long. */
+static int spin(struct waiter *w, uint64_t timeout_ns)
+{
+	uint64_t start = 0;
+
+	disarm(w);
+	for (;;) {
+		uint64_t now;
+
+		for (unsigned int i = 0; i < SPINS_PER_CLOCK; i++) {
+			if (w->source.ready(w->source.arg)) {
+				w->stats.polls++;
+				return 0;
+			}
+			cpu_relax();
+		}
+		now = clock_ns();
+		if (!start)
+			start = now;
+		if (now - start >= timeout_ns)
+			return -ETIMEDOUT;
+		if (now - w->checked_ns >= PEER_CHECK_NS && check_peer(w, now))
+			return -ECONNRESET;
+	}
+}
+
+/* Poll for a window; returns whether a completion was found. */
+static bool spin_window(struct waiter *w, uint64_t start)
+{
+	uint64_t now = start;
+	bool found;
+
+	disarm(w);
+	do {
+		found = w->source.ready(w->source.arg);
+		now = clock_ns();
+		cpu_relax();
+	} while (!found && now - start < w->window.ns);
+	w->stats.poll_ns += now - start;
+	w->stats.polls += found;
+	return found;
+}
+
+static int sleep_for(struct waiter *w, uint64_t ns)
+{
+	struct pollfd p[] = {
+		{ .fd = w->source.fd, .events = POLLIN },
+		{ .fd = w->source.peer_fd, .events = POLLIN },
+	};
+	struct timespec ts = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	uint64_t count;
+	int ret;
+
+	w->stats.sleeps++;
+	ret = ppoll(p, 2, &ts, NULL);
+	if (ret < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (!ret)
+		return -ETIMEDOUT;
+	if (p[0].revents && read(w->source.fd, &count, sizeof(count)) == sizeof(count))
+		w->stats.calls += count;
+	/* What the peer completed before it went is in memory, and taken first. */
+	if (p[1].revents && !w->source.ready(w->source.arg))
+		return -ECONNRESET;
+	return 0;
+}
+
+static int block(struct waiter *w, uint64_t timeout_ns)
+{
+	int ret = 0;
+
+	/* A notification can be stale, or a signal can end the sleep, so look and go on. */
+	do {
+		w->armed = true;
+		/* The look after arming is what a racing completion would be lost without. */
+		if (!w->source.arm(w->source.arg))
+			ret = sleep_for(w, timeout_ns);
+	} while (!ret && !w->source.ready(w->source.arg));
+	disarm(w);
+	return ret;
+}
+
+/**
+ * waiter_wait - wait until there is a completion
+ * @w: how
+ * @timeout_ns: when to give up, in ns from now
+ *
+ * Return: 0 with a completion, -ETIMEDOUT, or -ECONNRESET when the peer is gone.
+ */
+int waiter_wait(struct waiter *w, uint64_t timeout_ns)
+{
+	uint64_t start;
+	int ret = 0;
+
+	if (w->source.ready(w->source.arg))
+		return 0;
+
+	switch (w->mode) {
+	case WAIT_POLL:
+		return spin(w, timeout_ns);
+	case WAIT_BLOCK:
+		return block(w, timeout_ns);
+	case WAIT_ADAPTIVE:
+		break;
+	}
+
+	start = clock_ns();
+	if (!w->window.ns || !spin_window(w, start))
+		ret = block(w, timeout_ns);
+	if (w->window.max_ns)
+		poll_window_update(&w->window, clock_ns() - start);
+	return ret;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ENGINES_DRIVER_WAIT_H
+#define ENGINES_DRIVER_WAIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/poll-window.h"
+
+enum wait_mode {
+	WAIT_BLOCK,
+	WAIT_POLL,
+	WAIT_ADAPTIVE,
+};
+
+struct waiter;
+
+/**
+ * struct wait_source - what a job waits for
+ * @ready: look for a completion, in memory only
+ * @arm: turn notifications on; true when a completion came in between
+ * @disarm: turn notifications off
+ * @fd: readable after a notification, an eventfd
+ * @peer_fd: the connection; readable or closed means that the peer is gone
+ */
+struct wait_source {
+	bool (*ready)(void *arg);
+	bool (*arm)(void *arg);
+	void (*disarm)(void *arg);
+	void *arg;
+	int fd;
+	int peer_fd;
+};
+
+/**
+ * struct wait_stats - how a job waited; written and read by its job alone
+ * @polls: waits that ended while polling
+ * @poll_ns: time spent polling, of waits that looked at the clock
+ * @sleeps: times the job slept
+ * @calls: notifications received
+ */
+struct wait_stats {
+	uint64_t polls;
+	uint64_t poll_ns;
+	uint64_t sleeps;
+	uint64_t calls;
+};
+
+/**
+ * struct waiter - a job's way of waiting
+ * @mode: block, poll or adaptive
+ * @window: polling window of WAIT_ADAPTIVE
+ * @armed: notifications are on
+ * @checked_ns: when the peer was last looked at
+ */
+struct waiter {
+	enum wait_mode mode;
+	struct poll_window window;
+	bool armed;
+	uint64_t checked_ns;
+	struct wait_source source;
+	struct wait_stats stats;
+};
+
+void waiter_init(struct waiter *w, enum wait_mode mode, uint64_t max_ns,
+		 const struct wait_source *source);
+int waiter_wait(struct waiter *w, uint64_t timeout_ns);
+
+#endif

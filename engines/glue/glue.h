@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ENGINES_GLUE_GLUE_H
+#define ENGINES_GLUE_GLUE_H
+
+#include "engines/glue/fio-compat.h"
+
+int glue_add_file(struct thread_data *td, const char *name, uint64_t size);
+unsigned int glue_count_jobs(bool (*counts)(const struct thread_data *td, const void *arg),
+			     const void *arg);
+int glue_check_job(struct thread_data *td, struct fio_file *f, uint64_t capacity,
+		   uint32_t block_size);
+
+#endif

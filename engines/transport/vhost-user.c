@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "engines/transport/vhost-user.h"
+#include "wire/vhost-user.h"
+
+/* Protocol features this front end has a use for. */
+#define PROTOCOL_FEATURES \
+	((1ull << VU_PROTOCOL_F_MQ) | (1ull << VU_PROTOCOL_F_REPLY_ACK) | \
+	 (1ull << VU_PROTOCOL_F_CONFIG))
+
+static bool has(uint64_t features, unsigned int bit)
+{
+	return features >> bit & 1;
+}
+
+/* Send a request and wait for the answer of the same number, which replaces it. */
+static int ask(struct vu_front *f, struct vu_msg *msg)
+{
+	uint32_t request = msg->h.request;
+	int ret;
+
+	msg->h.flags |= VU_VERSION;
+	ret = vu_send(f->sock, msg);
+	if (ret)
+		return ret;
+	msg->nr_fds = 0;
+	ret = vu_recv(f->sock, msg, f->timeout_ms);
+	if (ret)
+		return ret;
+	vu_close_fds(msg);
+	if (msg->h.request != request || !(msg->h.flags & VU_FLAG_REPLY))
+		return -EPROTO;
+	return 0;
+}
+
+static int ask_u64(struct vu_front *f, uint32_t request, uint64_t *value)
+{
+	struct vu_msg msg = { .h = { .request = request } };
+	int ret = ask(f, &msg);
+
+	if (ret)
+		return ret;
+	if (msg.h.size != sizeof(msg.u64))
+		return -EPROTO;
+	*value = msg.u64;
+	return 0;
+}
+
+/* Send a request that has no answer of its own, and learn whether it was accepted. */
+static int tell(struct vu_front *f, struct vu_msg *msg)
+{
+	int ret;
+
+	if (!has(f->protocol, VU_PROTOCOL_F_REPLY_ACK)) {
+		msg->h.flags = VU_VERSION;
+		return vu_send(f->sock, msg);
+	}
+	msg->h.flags = VU_FLAG_NEED_REPLY;
+	ret = ask(f, msg);
+	if (ret)
+		return ret;
+	if (msg->h.size != sizeof(msg->u64))
+		return -EPROTO;
+	return msg->u64 ? -EREMOTEIO : 0;
+}
+
+static int tell_u64(struct vu_front *f, uint32_t request, uint64_t value)
+{
+	struct vu_msg msg = { .h = { .request = request, .size = sizeof(msg.u64) }, .u64 = value };
+
+	return tell(f, &msg);
+}
+
+static int tell_state(struct vu_front *f, uint32_t request, unsigned int index, unsigned int num)
+{
+	struct vu_msg msg = {
+		.h = { .request = request, .size = sizeof(msg.state) },
+		.state = { .index = index, .num = num },
+	};
+
+	return tell(f, &msg);
+}
+
+static int tell_fd(struct vu_front *f, uint32_t request, unsigned int index, int fd)
+{
+	struct vu_msg msg = {
+		.h = { .request = request, .size = sizeof(msg.u64) },
+		.u64 = index,
+		.fd = { fd },
+		.nr_fds = 1,
+	};
+
+	return tell(f, &msg);
+}
+
+/**
+ * vu_front_connect - connect to a device and read what it offers
+ * @f: filled in
+ * @path: its socket
+ * @timeout_ms: how long to wait for each answer
+ *
+ * Return: 0 or a negative errno: -ETIMEDOUT when the device does not answer, -EPROTO or
+ * -ECONNRESET when what is there does not speak vhost-user.
+ */
+int vu_front_connect(struct vu_front *f, const char *path, int timeout_ms)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct timeval tv = { .tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000 };
+	int ret;
+
+	*f = (struct vu_front) { .timeout_ms = timeout_ms, .max_queues = 1 };
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(addr.sun_path, path);
+	f->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (f->sock < 0)
+		return -errno;
+	/* A full backlog or a stopped peer would otherwise block connect() and send() for ever. */
+	setsockopt(f->sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	if (connect(f->sock, (struct sockaddr *)&addr, sizeof(addr)))
+		ret = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	else
+		ret = ask_u64(f, VU_GET_FEATURES, &f->offered);
+	if (ret)
+		vu_front_close(f);
+	return ret;
+}
+
+static int negotiate_protocol(struct vu_front *f)
+{
+	uint64_t offered, queues;
+	int ret;
+
+	ret = ask_u64(f, VU_GET_PROTOCOL_FEATURES, &offered);
+	if (ret)
+		return ret;
+	ret = tell_u64(f, VU_SET_PROTOCOL_FEATURES, offered & PROTOCOL_FEATURES);
+	if (ret)
+		return ret;
+	f->protocol = offered & PROTOCOL_FEATURES;
+	if (!has(f->protocol, VU_PROTOCOL_F_MQ))
+		return 0;
+	ret = ask_u64(f, VU_GET_QUEUE_NUM, &queues);
+	if (!ret && !queues)
+		return -EPROTO;
+	f->max_queues = queues;
+	return ret;
+}
+
+/**
+ * vu_front_negotiate - agree on features
+ * @f: the connection
+ * @wanted: features the driver has a use for
+ *
+ * Return: 0, -EPROTONOSUPPORT when the device cannot tell its configuration, or a
+ * negative errno.
+ */
+int vu_front_negotiate(struct vu_front *f, uint64_t wanted)
+{
+	struct vu_msg owner = { .h = { .request = VU_SET_OWNER } };
+	int ret;
+
+	if (!has(f->offered, VU_F_PROTOCOL_FEATURES))
+		return -EPROTONOSUPPORT;
+	ret = negotiate_protocol(f);
+	if (ret)
+		return ret;
+	if (!has(f->protocol, VU_PROTOCOL_F_CONFIG))
+		return -EPROTONOSUPPORT;
+	ret = tell(f, &owner);
+	if (ret)
+		return ret;
+	f->features = f->offered & (wanted | 1ull << VU_F_PROTOCOL_FEATURES);
+	return tell_u64(f, VU_SET_FEATURES, f->features);
+}
+
+/**
+ * vu_front_get_config - read the device's configuration space from its start
+ * @f: the connection, after vu_front_negotiate()
+ * @config: filled in
+ * @len: bytes, at most VU_CONFIG_MAX
+ *
+ * Return: 0 or a negative errno.
+ */
+int vu_front_get_config(struct vu_front *f, void *config, size_t len)
+{
+	struct vu_msg msg = {
+		.h = { .request = VU_GET_CONFIG, .size = offsetof(struct vu_config, data) + len },
+		.config = { .size = len },
+	};
+	int ret = ask(f, &msg);
+
+	if (ret)
+		return ret;
+	/* A device that refuses answers with an empty payload. */
+	if (msg.h.size != offsetof(struct vu_config, data) + len || msg.config.size != len)
+		return -EPROTO;
+	memcpy(config, msg.config.data, len);
+	return 0;
+}
+
+/**
+ * vu_front_share_memory - give the device the memory that rings and data lie in
+ * @f: the connection
+ * @fd: the memory, from its first byte
+ * @base: where it is mapped here; also its guest physical address
+ * @size: bytes
+ *
+ * Return: 0 or a negative errno.
+ */
+int vu_front_share_memory(struct vu_front *f, int fd, void *base, size_t size)
+{
+	struct vu_msg msg = {
+		.h = {
+			.request = VU_SET_MEM_TABLE,
+			.size = offsetof(struct vu_mem_table, region) + sizeof(struct vu_region),
+		},
+		.table = {
+			.nr = 1,
+			.region = { {
+				.guest = (uintptr_t)base,
+				.user = (uintptr_t)base,
+				.size = size,
+			} },
+		},
+		.fd = { fd },
+		.nr_fds = 1,
+	};
+
+	return tell(f, &msg);
+}
+
+/**
+ * vu_front_start_queue - describe a virtqueue to the device and let it run
+ * @f: the connection
+ * @index: which
+ * @num: queue size
+ * @desc: descriptor table, in shared memory
+ * @avail: available ring
+ * @used: used ring
+ * @kick_fd: eventfd on which the device is notified
+ * @call_fd: eventfd on which it notifies
+ *
+ * The kick descriptor starts the ring, so it comes last.
+ *
+ * Return: 0 or a negative errno.
+ */
+int vu_front_start_queue(struct vu_front *f, unsigned int index, unsigned int num,
+			 void *desc, void *avail, void *used, int kick_fd, int call_fd)
+{
+	struct vu_msg addr = {
+		.h = { .request = VU_SET_VRING_ADDR, .size = sizeof(addr.addr) },
+		.addr = {
+			.index = index,
+			.desc = (uintptr_t)desc,
+			.avail = (uintptr_t)avail,
+			.used = (uintptr_t)used,
+		},
+	};
+	int ret;
+
+	ret = tell_state(f, VU_SET_VRING_NUM, index, num);
+	if (!ret)
+		ret = tell_state(f, VU_SET_VRING_BASE, index, 0);
+	if (!ret)
+		ret = tell(f, &addr);
+	if (!ret)
+		ret = tell_fd(f, VU_SET_VRING_CALL, index, call_fd);
+	if (!ret)
+		ret = tell_fd(f, VU_SET_VRING_KICK, index, kick_fd);
+	if (!ret)
+		ret = tell_state(f, VU_SET_VRING_ENABLE, index, 1);
+	return ret;
+}
+
+/**
+ * vu_front_close - leave the device
+ * @f: the connection
+ */
+void vu_front_close(struct vu_front *f)
+{
+	close(f->sock);
+	f->sock = -1;
+}

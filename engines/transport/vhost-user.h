@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ENGINES_TRANSPORT_VHOST_USER_H
+#define ENGINES_TRANSPORT_VHOST_USER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * struct vu_front - a vhost-user front end: the connection to a device
+ * @sock: the socket
+ * @timeout_ms: how long to wait for an answer
+ * @offered: features the device offers
+ * @features: negotiated features
+ * @protocol: negotiated protocol features
+ * @max_queues: queues the device has
+ */
+struct vu_front {
+	int sock;
+	int timeout_ms;
+	uint64_t offered;
+	uint64_t features;
+	uint64_t protocol;
+	unsigned int max_queues;
+};
+
+int vu_front_connect(struct vu_front *f, const char *path, int timeout_ms);
+int vu_front_negotiate(struct vu_front *f, uint64_t wanted);
+int vu_front_get_config(struct vu_front *f, void *config, size_t len);
+int vu_front_share_memory(struct vu_front *f, int fd, void *base, size_t size);
+int vu_front_start_queue(struct vu_front *f, unsigned int index, unsigned int num,
+			 void *desc, void *avail, void *used, int kick_fd, int call_fd);
+void vu_front_close(struct vu_front *f);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include "engines/glue/glue.h"
+#include "engines/virtio/device.h"
+
+#define QUEUE_SIZE_MIN	128
+#define QUEUE_SIZE_MAX	32768
+
+/* The engine that this code is part of. */
+extern struct ioengine_ops ioengine;
+
+/* Devices of this process, and of the one it was forked from. */
+static struct shared_device *devices;
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static size_t align(size_t n)
+{
+	return (n + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+}
+
+static const struct virtio_options *options(const struct thread_data *td)
+{
+	return td->eo;
+}
+
+/* A job that will ask for a queue of the device at @socket. */
+static bool uses_socket(const struct thread_data *td, const void *socket)
+{
+	const char *path;
+
+	if (td->io_ops != &ioengine || !td->eo)
+		return false;
+	path = options(td)->socket;
+	return path && !strcmp(path, socket);
+}
+
+/* What fio will ask for in iomem_alloc(): see init_io_u_buffers() and allocate_io_mem(). */
+static size_t buffer_need(struct thread_data *td)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	return td_max_bs(td) * td->o.iodepth + 2 * (page + td->o.mem_align);
+}
+
+static unsigned int round_up_pow2(unsigned int n)
+{
+	unsigned int p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/**
+ * struct demand - what the jobs of a device need together
+ * @queues: most jobs at the same time
+ * @iodepth: deepest of them
+ * @queue_size: largest queue asked for by an option
+ * @buffer_bytes: most I/O buffers
+ */
+struct demand {
+	unsigned int queues;
+	unsigned int iodepth;
+	unsigned int queue_size;
+	size_t buffer_bytes;
+};
+
+static void add_demand(struct demand *d, struct thread_data *td)
+{
+	size_t buffers = buffer_need(td);
+
+	if (td->o.iodepth > d->iodepth)
+		d->iodepth = td->o.iodepth;
+	if (options(td)->queue_size > d->queue_size)
+		d->queue_size = options(td)->queue_size;
+	if (buffers > d->buffer_bytes)
+		d->buffer_bytes = buffers;
+}
+
+/*
+ * With create_serialize=0 setup() runs in the job, so that a forked one is alone with its
+ * device; threads find each other's.
+ */
+static void collect_demand(struct demand *d, struct thread_data *td, const char *socket)
+{
+	struct thread_data *other;
+	unsigned int i;
+
+	*d = (struct demand) { .queues = 1 };
+	add_demand(d, td);
+	if (!td->o.create_serialize && !td->o.use_thread)
+		return;
+	d->queues = glue_count_jobs(uses_socket, socket);
+	for_each_job(other, i) {
+		if (uses_socket(other, socket))
+			add_demand(d, other);
+	}
+}
+
+static int choose_queue_size(struct shared_device *dev, const struct demand *d, const char *job)
+{
+	bool indirect = dev->front.features >> VIRTIO_RING_F_INDIRECT_DESC & 1;
+	unsigned int need = d->iodepth * (indirect ? 1 : SPLIT_CHAIN);
+	unsigned int num = d->queue_size;
+
+	if (!num)
+		num = round_up_pow2(need > QUEUE_SIZE_MIN ? need : QUEUE_SIZE_MIN);
+	if (num & (num - 1) || num > QUEUE_SIZE_MAX) {
+		log_err("%s: queue_size=%u is no power of two up to %u\n", job, num, QUEUE_SIZE_MAX);
+		return -EINVAL;
+	}
+	if (blk_queue_slots(num, indirect) < d->iodepth) {
+		log_err("%s: queue_size=%u holds %u requests, less than iodepth=%u%s\n", job, num,
+			blk_queue_slots(num, indirect), d->iodepth,
+			indirect ? "" : " (without indirect descriptors each takes three entries)");
+		return -EINVAL;
+	}
+	dev->queue_size = num;
+	return 0;
+}
+
+static int alloc_queues(struct shared_device *dev, const struct demand *d)
+{
+	size_t mem_bytes = align(blk_queue_bytes(dev->queue_size));
+	size_t stride = mem_bytes + align(d->buffer_bytes);
+	int ret;
+
+	ret = arena_create(&dev->arena, stride * d->queues);
+	if (ret)
+		return ret;
+	dev->buffer_bytes = stride - mem_bytes;
+	dev->nr_queues = d->queues;
+	dev->queue = calloc(d->queues, sizeof(*dev->queue));
+	dev->claim = mmap(NULL, d->queues * sizeof(*dev->claim), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!dev->queue || dev->claim == MAP_FAILED)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < d->queues; i++) {
+		struct shared_queue *q = &dev->queue[i];
+
+		q->mem = dev->arena.base + i * stride;
+		q->buffers = q->mem + mem_bytes;
+		q->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		q->call_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (q->kick_fd < 0 || q->call_fd < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int start_queues(struct shared_device *dev)
+{
+	int ret;
+
+	ret = vu_front_share_memory(&dev->front, dev->arena.fd, dev->arena.base, dev->arena.size);
+	for (unsigned int i = 0; i < dev->nr_queues && !ret; i++) {
+		struct shared_queue *q = &dev->queue[i];
+		struct split_driver ring;
+
+		split_driver_init(&ring, q->mem, dev->queue_size, false);
+		ret = vu_front_start_queue(&dev->front, i, dev->queue_size, ring.desc, ring.avail,
+					   ring.used, q->kick_fd, q->call_fd);
+	}
+	return ret;
+}
+
+/* Negotiate with the device and read its configuration. */
+static int meet(struct shared_device *dev, const struct virtio_options *o)
+{
+	struct virtio_blk_config config = { 0 };
+	int ret;
+
+	ret = vu_front_negotiate(&dev->front, blk_driver_features(o->event_idx, o->indirect));
+	if (!ret)
+		ret = vu_front_get_config(&dev->front, &config, BLK_CONFIG_BYTES);
+	if (!ret)
+		blk_limits_read(&dev->limits, &config, dev->front.features);
+	return ret;
+}
+
+static int report(const struct thread_data *td, const char *what, const char *socket, int err)
+{
+	log_err("%s: %s %s: %s\n", td->o.name, what, socket, strerror(-err));
+	return err;
+}
+
+static int set_up(struct shared_device *dev, struct thread_data *td)
+{
+	const struct virtio_options *o = options(td);
+	struct demand d;
+	int ret;
+
+	ret = vu_front_connect(&dev->front, o->socket, o->stuck_timeout * 1000);
+	if (ret)
+		return report(td, "cannot connect to vhost-user device", o->socket, ret);
+	ret = meet(dev, o);
+	if (ret)
+		return report(td, "cannot agree with vhost-user device", o->socket, ret);
+
+	collect_demand(&d, td, o->socket);
+	if (d.queues > dev->front.max_queues) {
+		log_err("%s: %u jobs at the same time need a queue each, %s has %u\n", td->o.name,
+			d.queues, o->socket, dev->front.max_queues);
+		return -ENOSPC;
+	}
+	ret = choose_queue_size(dev, &d, td->o.name);
+	if (ret)
+		return ret;
+	ret = alloc_queues(dev, &d);
+	if (ret)
+		return report(td, "cannot allocate queues for", o->socket, ret);
+	ret = start_queues(dev);
+	if (ret)
+		return report(td, "cannot start queues of vhost-user device", o->socket, ret);
+	return 0;
+}
+
+static void destroy(struct shared_device *dev)
+{
+	if (dev->front.sock >= 0)
+		vu_front_close(&dev->front);
+	for (unsigned int i = 0; dev->queue && i < dev->nr_queues; i++) {
+		if (dev->queue[i].kick_fd > 0)
+			close(dev->queue[i].kick_fd);
+		if (dev->queue[i].call_fd > 0)
+			close(dev->queue[i].call_fd);
+	}
+	if (dev->claim && dev->claim != MAP_FAILED)
+		munmap(dev->claim, dev->nr_queues * sizeof(*dev->claim));
+	if (dev->arena.base)
+		arena_destroy(&dev->arena);
+	free(dev->queue);
+	free(dev->socket);
+	free(dev);
+}
+
+static struct shared_device *find(const char *socket)
+{
+	struct shared_device *dev = devices;
+
+	while (dev && strcmp(dev->socket, socket))
+		dev = dev->next;
+	return dev;
+}
+
+static struct shared_device *create(struct thread_data *td)
+{
+	struct shared_device *dev = calloc(1, sizeof(*dev));
+	int ret = -ENOMEM;
+
+	if (dev) {
+		dev->front.sock = -1;
+		dev->socket = strdup(options(td)->socket);
+		if (dev->socket)
+			ret = set_up(dev, td);
+	}
+	if (ret) {
+		td_verror(td, -ret, "vhost-user set-up");
+		if (dev)
+			destroy(dev);
+		return NULL;
+	}
+	dev->next = devices;
+	devices = dev;
+	return dev;
+}
+
+/**
+ * shared_device_get - find the device of a job, or set it up for all that will use it
+ * @td: the job
+ *
+ * Return: the device, or NULL with the error reported and set in the job.
+ */
+struct shared_device *shared_device_get(struct thread_data *td)
+{
+	struct shared_device *dev;
+
+	pthread_mutex_lock(&devices_lock);
+	dev = find(options(td)->socket);
+	if (!dev)
+		dev = create(td);
+	pthread_mutex_unlock(&devices_lock);
+	return dev;
+}
+
+/* Whether the process or thread that holds a queue is gone. */
+static bool is_gone(int owner)
+{
+	return kill(owner, 0) && errno == ESRCH;
+}
+
+/**
+ * shared_device_claim - take a queue that no job uses
+ * @dev: the device
+ * @job: who asks, for the message
+ * @index: set to the queue
+ *
+ * Return: 0, or -EBUSY when all are taken, reported.
+ */
+int shared_device_claim(struct shared_device *dev, const char *job, unsigned int *index)
+{
+	int self = syscall(SYS_gettid);
+
+	for (unsigned int i = 0; i < dev->nr_queues; i++) {
+		int owner = atomic_load_explicit(&dev->claim[i], memory_order_relaxed);
+
+		if (owner && !is_gone(owner))
+			continue;
+		/* pairs with the release in shared_device_release(): the ring is as its last owner left it */
+		if (atomic_compare_exchange_strong_explicit(&dev->claim[i], &owner, self,
+							    memory_order_acquire,
+							    memory_order_relaxed)) {
+			*index = i;
+			return 0;
+		}
+	}
+	log_err("%s: all %u queues of %s are in use by other jobs\n", job, dev->nr_queues,
+		dev->socket);
+	return -EBUSY;
+}
+
+/**
+ * shared_device_release - give a queue back, with nothing in flight
+ * @dev: the device
+ * @index: the queue
+ */
+void shared_device_release(struct shared_device *dev, unsigned int index)
+{
+	/* pairs with the acquire in shared_device_claim() */
+	atomic_store_explicit(&dev->claim[index], 0, memory_order_release);
+}
+
+/**
+ * shared_devices_close - leave all devices, at the end of the process that set them up
+ */
+void shared_devices_close(void)
+{
+	while (devices) {
+		struct shared_device *dev = devices;
+
+		devices = dev->next;
+		destroy(dev);
+	}
+}

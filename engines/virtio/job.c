@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "base/clock.h"
+#include "engines/glue/glue.h"
+#include "engines/virtio/job.h"
+
+/* The life of a job: setup, init, memory, files, cleanup. */
+
+/**
+ * virtio_job_setup - fio hook: find the device and tell fio its size
+ * @td: the job
+ *
+ * Runs in the parent, or in the job with create_serialize=0.
+ *
+ * Return: 0, or 1 with the error reported.
+ */
+int virtio_job_setup(struct thread_data *td)
+{
+	const struct virtio_options *o = td->eo;
+	struct shared_device *dev;
+	int ret;
+
+	if (!o->socket || !*o->socket) {
+		log_err("%s: socket= is missing: the path of a vhost-user-blk socket\n", td->o.name);
+		td_verror(td, EINVAL, "socket");
+		return 1;
+	}
+	if (td->o.io_submit_mode == IO_MODE_OFFLOAD) {
+		log_err("%s: io_submit_mode=offload cannot be used: a virtqueue belongs to one thread\n",
+			td->o.name);
+		td_verror(td, EINVAL, "io_submit_mode");
+		return 1;
+	}
+	dev = shared_device_get(td);
+	if (!dev)
+		return 1;
+	ret = glue_add_file(td, "vhost-user-blk", dev->limits.capacity);
+	if (ret)
+		td_verror(td, -ret, "device size");
+	return ret ? 1 : 0;
+}
+
+/* The driver's hooks for the waiter. */
+
+static bool ring_ready(void *arg)
+{
+	return split_driver_has_used(&((struct blk_queue *)arg)->ring);
+}
+
+static bool ring_arm(void *arg)
+{
+	return split_driver_enable_calls(&((struct blk_queue *)arg)->ring);
+}
+
+static void ring_disarm(void *arg)
+{
+	split_driver_disable_calls(&((struct blk_queue *)arg)->ring);
+}
+
+static void init_waiter(struct virtio_job *j)
+{
+	const struct virtio_options *o = j->td->eo;
+	struct wait_source source = {
+		.ready = ring_ready,
+		.arm = ring_arm,
+		.disarm = ring_disarm,
+		.arg = &j->queue,
+		.fd = j->dev->queue[j->index].call_fd,
+		.peer_fd = j->dev->front.sock,
+	};
+
+	waiter_init(&j->waiter, o->wait_mode, o->wait_poll_max_ns, &source);
+}
+
+static void free_job(struct virtio_job *j)
+{
+	free(j->io);
+	free(j->queued);
+	free(j->event);
+	free(j);
+}
+
+static struct virtio_job *alloc_job(struct thread_data *td)
+{
+	struct virtio_job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->td = td;
+	j->io = calloc(td->o.iodepth, sizeof(*j->io));
+	j->queued = calloc(td->o.iodepth, sizeof(*j->queued));
+	j->event = calloc(td->o.iodepth, sizeof(*j->event));
+	if (!j->io || !j->queued || !j->event) {
+		free_job(j);
+		return NULL;
+	}
+	return j;
+}
+
+static int take_queue(struct virtio_job *j)
+{
+	struct shared_queue *q;
+	int ret;
+
+	ret = shared_device_claim(j->dev, j->td->o.name, &j->index);
+	if (ret)
+		return ret;
+	q = &j->dev->queue[j->index];
+	ret = blk_queue_init(&j->queue, q->mem, j->dev->queue_size, 0, j->dev->front.features,
+			     q->kick_fd);
+	if (!ret)
+		return 0;
+	log_err("%s: cannot use queue %u of %s: %s\n", j->td->o.name, j->index, j->dev->socket,
+		ret == -EBUSY ? "an earlier job left requests in it" : strerror(-ret));
+	shared_device_release(j->dev, j->index);
+	return ret;
+}
+
+/**
+ * virtio_job_init - fio hook: take a queue of the device
+ * @td: the job
+ *
+ * Runs in the job, process or thread; before setup() with create_serialize=0.
+ *
+ * Return: 0, or a positive errno with the error reported.
+ */
+int virtio_job_init(struct thread_data *td)
+{
+	struct virtio_job *j;
+	int ret;
+
+	if (!td->o.create_serialize && virtio_job_setup(td))
+		return td->error;
+	j = alloc_job(td);
+	if (!j) {
+		log_err("%s: no memory for %u requests\n", td->o.name, td->o.iodepth);
+		return ENOMEM;
+	}
+	j->dev = shared_device_get(td);
+	ret = j->dev ? take_queue(j) : -td->error;
+	if (ret) {
+		free_job(j);
+		return -ret;
+	}
+	init_waiter(j);
+	j->aged_ns = clock_ns();
+	td->io_ops_data = j;
+	return 0;
+}
+
+/**
+ * virtio_job_iomem_alloc - fio hook: I/O buffers where the device can reach them
+ * @td: the job
+ * @size: bytes
+ *
+ * The room was reserved before the job existed. Should it not do, fio gets other memory
+ * and the job is refused in post_init(), as fio does not expect a failure here.
+ *
+ * Return: 0, or 1 without any memory.
+ */
+int virtio_job_iomem_alloc(struct thread_data *td, size_t size)
+{
+	struct virtio_job *j = td->io_ops_data;
+
+	if (size <= j->dev->buffer_bytes) {
+		td->orig_buffer = j->dev->queue[j->index].buffers;
+		return 0;
+	}
+	log_err("%s: %zu bytes of I/O buffers, but %zu are shared with the device\n", td->o.name,
+		size, j->dev->buffer_bytes);
+	j->buffer_error = ENOMEM;
+	td->orig_buffer = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return td->orig_buffer == MAP_FAILED;
+}
+
+/**
+ * virtio_job_iomem_free - fio hook: the buffers belong to the device and stay
+ * @td: the job
+ */
+void virtio_job_iomem_free(struct thread_data *td)
+{
+	td->orig_buffer = NULL;
+}
+
+/**
+ * virtio_job_post_init - fio hook: refuse the job if its buffers could not be had
+ * @td: the job
+ *
+ * Return: 0, or 1 with the error set.
+ */
+int virtio_job_post_init(struct thread_data *td)
+{
+	struct virtio_job *j = td->io_ops_data;
+
+	if (!j->buffer_error)
+		return 0;
+	td_verror(td, j->buffer_error, "I/O buffers");
+	return 1;
+}
+
+/**
+ * virtio_job_io_u_init - fio hook: attach our record to fio's
+ * @td: the job
+ * @io_u: one of iodepth
+ *
+ * Return: 0.
+ */
+int virtio_job_io_u_init(struct thread_data *td, struct io_u *io_u)
+{
+	struct virtio_job *j = td->io_ops_data;
+
+	io_u->engine_data = &j->io[j->nr_io++];
+	return 0;
+}
+
+/* What the job wants and this device cannot do. */
+static int check_abilities(struct thread_data *td, const struct blk_limits *l)
+{
+	if (l->read_only && (td_write(td) || td_trim(td))) {
+		log_err("%s: the device is read-only\n", td->o.name);
+		return -EROFS;
+	}
+	if (td_trim(td) && !l->max_discard) {
+		log_err("%s: the device does not take discards, which rw=trim needs\n", td->o.name);
+		return -EOPNOTSUPP;
+	}
+	if (td_trim(td) && job_trim_ranges(td) > 1) {
+		log_err("%s: num_range= is not supported, trim one range at a time\n", td->o.name);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/**
+ * virtio_job_open_file - fio hook: look at the job once fio has completed it
+ * @td: the job
+ * @f: its file
+ *
+ * Return: 0, or 1 with the error reported.
+ */
+int virtio_job_open_file(struct thread_data *td, struct fio_file *f)
+{
+	struct virtio_job *j = td->io_ops_data;
+	const struct blk_limits *l = &j->dev->limits;
+	int ret = check_abilities(td, l);
+
+	if (!ret)
+		ret = glue_check_job(td, f, l->capacity, l->block_size);
+	if (!ret)
+		return 0;
+	td_verror(td, -ret, "job does not fit the device");
+	return 1;
+}
+
+/**
+ * virtio_job_close_file - fio hook: nothing to close
+ * @td: the job
+ * @f: its file
+ *
+ * Return: 0.
+ */
+int virtio_job_close_file(struct thread_data *td, struct fio_file *f)
+{
+	(void)td;
+	(void)f;
+	return 0;
+}
+
+/**
+ * virtio_job_invalidate - fio hook: there is no cache on this side
+ * @td: the job
+ * @f: its file
+ *
+ * Return: 0.
+ */
+int virtio_job_invalidate(struct thread_data *td, struct fio_file *f)
+{
+	(void)td;
+	(void)f;
+	return 0;
+}
+
+/**
+ * virtio_job_cleanup - fio hook: give the queue back
+ * @td: the job; one whose init() failed has nothing to give
+ */
+void virtio_job_cleanup(struct thread_data *td)
+{
+	struct virtio_job *j = td->io_ops_data;
+
+	if (!j)
+		return;
+	virtio_job_save_stats(j);
+	blk_queue_destroy(&j->queue);
+	/* What is still in flight would be written into the next owner's buffers. */
+	if (!j->dead)
+		shared_device_release(j->dev, j->index);
+	free_job(j);
+	td->io_ops_data = NULL;
+}
