@@ -113,7 +113,8 @@ $(B)/flags: FORCE
 
 # Only what hooks into fio sees its headers: the driver and its transports know
 # no fio.
-fio_objects := $(call objects,$(engines) $(glue) $(test_engines))
+fio_objects := $(call objects,$(test_engines) $(filter-out engines/driver/% engines/transport/%, \
+		 $(engines) $(glue) $(engine_parts)))
 $(fio_objects): private EXTRA = $(FIO_CFLAGS)
 $(fio_objects): build/fio.mk
 $(B)/obj/%.o: %.c $(B)/flags

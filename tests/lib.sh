@@ -13,6 +13,8 @@ set -euo pipefail
 
 SRC=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 : "${B:=build}"
+# make takes a B from the environment: a test that calls it says which it wants.
+export -n B
 case $B in
 /*) export FIO_DATAPLANE=$B ;;
 *) export FIO_DATAPLANE=$SRC/$B ;;
