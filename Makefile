@@ -31,10 +31,11 @@ LDLIBS += -lm
 # build/fio.mk tells which fio was found. It is made anew, and the engines with
 # it, when the installed fio is another than last time.
 ifneq ($(filter-out help clean distclean,$(or $(MAKECMDGOALS),all)),)
--include build/fio.mk
-ifneq ($(FIO_VERSION),$(shell $(FIO) --version 2>/dev/null || echo none))
-.PHONY: build/fio.mk
+known_fio := $(shell sed -n 's/^FIO_VERSION := //p' build/fio.mk 2>/dev/null)
+ifneq ($(known_fio),$(shell $(FIO) --version 2>/dev/null))
+$(shell rm -f build/fio.mk)
 endif
+include build/fio.mk
 endif
 # A system directory's warnings are not ours; fio's own files find each other
 # by quoted names beside themselves.
