@@ -17,6 +17,7 @@ bs=4k
 size=4m
 iodepth=32
 verify=crc32c
+stuck_timeout=10
 [job]
 numjobs=2
 offset_increment=4m
