@@ -8,14 +8,21 @@ but in clock ticks. So the sum is taken from the one, the split from the other.
 import os
 import time
 
+from . import host
+
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Sampler:
-    """Samples every thread of a process; one sample is {tid: [name, ns, user, system]}."""
+    """Samples every thread of a process, and the whole of the CPUs given.
 
-    def __init__(self, pid):
+    One sample is {"t": monotonic s, "threads": {tid: [name, ns, user s, system s]},
+    "cpus": {number: jiffies by kind}}.
+    """
+
+    def __init__(self, pid, cpus=()):
         self.dir = f"/proc/{pid}/task"
+        self.cpus = cpus
         self.samples = []
 
     def sample(self):
@@ -31,7 +38,11 @@ class Sampler:
                 threads[tid] = _thread(f"{self.dir}/{tid}")
             except OSError:
                 continue
-        self.samples.append({"t": now, "threads": threads})
+        sample = {"t": now, "threads": threads}
+        if self.cpus:
+            ticks = host.ticks()
+            sample["cpus"] = {str(c): ticks[f"cpu{c}"] for c in self.cpus}
+        self.samples.append(sample)
 
 
 def _read(path):
@@ -57,13 +68,11 @@ def window(samples, start, end):
     Returns {thread name: {"user": %, "system": %}} or None when the samples
     do not cover at least half of the window.
     """
-    inside = [s for s in samples if start <= s["t"] <= end]
-    if len(inside) < 2:
+    ends = _ends(samples, start, end)
+    if not ends:
         return None
-    first, last = inside[0], inside[-1]
+    first, last = ends
     span = last["t"] - first["t"]
-    if span < (end - start) / 2:
-        return None
     out = {}
     for tid, (name, ns, user, system) in last["threads"].items():
         _, ns0, user0, system0 = first["threads"].get(tid, (name, 0, 0.0, 0.0))
@@ -74,6 +83,24 @@ def window(samples, start, end):
         entry["user"] += used * share
         entry["system"] += used * (1 - share)
     return out
+
+
+def busy(samples, start, end):
+    """{CPU: % busy between START and END, whoever it was}, empty if not sampled."""
+    ends = _ends(samples, start, end)
+    if not ends:
+        return {}
+    first, last = ends
+    return {int(c): host.shares(first["cpus"][c], last["cpus"][c])[0]
+            for c in last.get("cpus", {})}
+
+
+def _ends(samples, start, end):
+    """The first and last sample inside, None if they cover less than half of it."""
+    inside = [s for s in samples if start <= s["t"] <= end]
+    if len(inside) < 2 or inside[-1]["t"] - inside[0]["t"] < (end - start) / 2:
+        return None
+    return inside[0], inside[-1]
 
 
 def steady(end, runtime, margin=None):

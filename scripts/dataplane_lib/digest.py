@@ -9,6 +9,9 @@ from . import cpu, fiojson, metrics, rtt
 from .errors import Refused, RunFailed
 
 FORMAT = 1
+# More of a pinned CPU than this (%) used by others spoils a run. Clock ticks and
+# interrupts, which are nobody's, stay below.
+_FOREIGN = 15
 _SERVED = ("read", "write", "flush", "discard", "write_zeroes")
 
 
@@ -35,7 +38,7 @@ def digest(result):
             if record["status"] != "complete":
                 raise RunFailed(record.get("reason", record["status"]))
             doc = fiojson.load(directory / "fio.json")
-            figures, threads = run_figures(directory, record, doc)
+            figures, threads, foreign = run_figures(directory, record, doc, meta["cpus"])
         except RunFailed as err:
             raise Refused(f"{result}: refused: {directory.name}: {err}") from None
         if record["warmup"]:
@@ -43,13 +46,15 @@ def digest(result):
         histograms.setdefault(record["arm"], Counter()).update(fiojson.bins(doc))
         runs.append({"directory": directory.name, "arm": record["arm"],
                      "repeat": record["repeat"], "rtt": record["rtt"],
-                     "metrics": figures, "threads": threads})
+                     "metrics": figures, "threads": threads, "foreign": foreign})
     expected = len(meta["arms"]) * meta["study"]["repeats"]
     if len(runs) != expected:
         raise Refused(f"{result}: refused: {len(runs)} runs are there, the study has {expected}")
     usual = rtt.usual(runs)
     for run in runs:
         run["marks"] = rtt.marks(run["rtt"]["before"], run["rtt"]["after"], usual)
+        if run["foreign"] > _FOREIGN:
+            run["marks"].append(f"others used {run['foreign']:.0f} % of a pinned CPU")
     arms = [_arm(arm, [r for r in runs if r["arm"] == arm["name"]],
                  histograms[arm["name"]]) for arm in meta["arms"]]
     _changes(arms)
@@ -57,17 +62,18 @@ def digest(result):
             "warnings": _warnings(meta, arms, runs)}
 
 
-def run_figures(directory, record, doc):
-    """(metrics, CPU by thread) of one run."""
+def run_figures(directory, record, doc, cpus):
+    """(metrics, CPU by thread, % of a pinned CPU that others used) of one run."""
     figures = dict.fromkeys(metrics.BY_KEY)
     figures.update(fiojson.figures(doc))
     threads = None
     if "target" not in record:
-        return figures, threads
+        return figures, threads, 0.0
     offset = record["clock_offset_s"]
     runtime = fiojson.runtime_ms(doc) / 1000
     start, end = cpu.steady(doc["timestamp_ms"] / 1000 - offset, runtime)
-    threads = cpu.window(read_json(directory / "cpu.json"), start, end)
+    samples = read_json(directory / "cpu.json")
+    threads = cpu.window(samples, start, end)
     if threads is None:
         raise RunFailed("the target's CPU was not sampled during the run")
     user = sum(t["user"] for t in threads.values())
@@ -79,7 +85,9 @@ def run_figures(directory, record, doc):
         figures.update(served(read_json(stats), figures["iops"], fiojson.total_ios(doc)))
     elif "--stats" in record["target"]:
         raise RunFailed("the target wrote no stats")
-    return figures, threads
+    busy = cpu.busy(samples, start, end)
+    ours = {cpus["fio"]: figures["fio_user"] + figures["fio_system"], cpus["target"]: user + system}
+    return figures, threads, max([0.0] + [busy[c] - ours[c] for c in busy])
 
 
 def served(stats, iops, counted):
@@ -119,9 +127,10 @@ def _arm(arm, runs, histogram):
 
 
 def _changes(arms):
-    """Change of every metric against the baseline arm, in %."""
-    base = next(a for a in arms if a["baseline"])["metrics"]
+    """Change of every metric against the arm's baseline, in %."""
+    by_name = {a["name"]: a for a in arms}
     for arm in arms:
+        base = by_name[arm["against"]]["metrics"]
         arm["change"] = {
             key: 100 * (entry["value"] / base[key]["value"] - 1)
             for key, entry in arm["metrics"].items()
@@ -133,9 +142,13 @@ def _warnings(meta, arms, runs):
     out = []
     if meta["cpus"]["note"]:
         out.append(meta["cpus"]["note"] + ".")
-    marked = [r for r in runs if r["marks"]]
-    if marked:
-        out.append(f"{len(marked)} of {len(runs)} runs saw another distance between the two CPUs "
+    foreign = [r for r in runs if r["foreign"] > _FOREIGN]
+    if foreign:
+        out.append(f"In {len(foreign)} of {len(runs)} runs something else used the pinned CPUs, up to "
+                   f"{max(r['foreign'] for r in foreign):.0f} % of one (marked !): repeat on an idle machine.")
+    moved = [r for r in runs if len(r["marks"]) > (r in foreign)]
+    if moved:
+        out.append(f"{len(moved)} of {len(runs)} runs saw another distance between the two CPUs "
                    "than the rest (marked !): compare those arms with care.")
     middles = [rtt.usual([r for r in runs if r["arm"] == a["name"]]) for a in arms]
     middles = [m for m in middles if m]

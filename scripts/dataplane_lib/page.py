@@ -40,9 +40,9 @@ def render(result, svg):
     parts.append(_inline(svg))
     both = table.side_by_side(result)
     if both:
-        parts += ["<h2>Side by side</h2>", _table(both[:2], both[2], result)]
+        parts += ["<h2>Side by side</h2>", _table(both[:2], both[2])]
     top, head, rows = table.full(result)
-    parts += ["<h2>All figures</h2>", _table([top, head], rows, result), f"<p>{escape(_legend(result))}</p>"]
+    parts += ["<h2>All figures</h2>", _table([top, head], rows), f"<p>{escape(_legend(result))}</p>"]
     if study["look_for"]:
         parts += ["<h2>What to look for</h2>", _paragraphs(study["look_for"])]
     parts += ["<h2>How it was run</h2>", _facts(_settings(result)),
@@ -66,14 +66,13 @@ def _paragraphs(text):
     return "\n".join(f"<p>{escape(p)}</p>" for p in text.split("\n\n"))
 
 
-def _table(heads, rows, result):
-    base = shape.label(shape.baseline(result)["values"])
+def _table(heads, rows):
     words = [rows[-1][i][:1].isalpha() for i in range(len(rows[0]))]
     out = ['<div class="wide"><table>']
     out.append("<tr>" + "".join(_groups(heads[0])) + "</tr>")
     out.append("<tr>" + "".join(_cell("th", c, w) for c, w in zip(heads[1], words)) + "</tr>")
     for row in rows:
-        mark = ' class="baseline"' if "baseline" in row or row[0] == base else ""
+        mark = ' class="baseline"' if "baseline" in row else ""
         out.append(f"<tr{mark}>" + "".join(_cell("td", c, w) for c, w in zip(row, words)) + "</tr>")
     return "\n".join(out + ["</table></div>"])
 

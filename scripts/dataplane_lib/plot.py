@@ -7,6 +7,7 @@ from . import metrics, shape, units
 
 _COLOURS = ("#1f5fa8", "#d0662a", "#2f8f57", "#8a4fa0", "#7a6a2c", "#b03050")
 _MARKS = ("o", "s", "^", "D", "v", "P")
+_DASHES = ("--", ":", "-.")
 
 
 def draw(result, svg, png):
@@ -65,12 +66,6 @@ def _places(result):
     return places, {where[t]: t for t in texts}, x + unit
 
 
-def _outside(result):
-    """The baseline, if it is a point of no series."""
-    base = shape.baseline(result)
-    return base if all(base not in line for _, line in shape.series(result)) else None
-
-
 def _metric(axis, result, places):
     """Medians joined by a line, bars from the lowest run to the highest."""
     metric = metrics.BY_KEY[result["study"]["primary"]]
@@ -84,16 +79,23 @@ def _metric(axis, result, places):
                 [max(0, e["max"] - y) for y, e in zip(ys, entries)]]
         axis.errorbar(xs, ys, yerr=bars, label=label or metric.label, color=_COLOURS[i % len(_COLOURS)],
                       marker=_MARKS[i % len(_MARKS)], markersize=5, capsize=3, linestyle=joined)
-    base = _outside(result)
-    if base:
+    for i, base in enumerate(shape.outside(result)):
         entry = base["metrics"][metric.key]
         axis.axhspan(entry["min"], entry["max"], color="#555555", alpha=0.15, linewidth=0)
-        axis.axhline(entry["value"], color="#555555", linestyle="--",
+        axis.axhline(entry["value"], color="#555555", linestyle=_DASHES[i % len(_DASHES)],
                      label=f"baseline {shape.label(base['values'])}")
     axis.set_ylim(bottom=0)
     axis.yaxis.set_major_formatter(lambda v, _: f"{v / 1000:g}k" if v >= 1000 else f"{v:g}")
     axis.set_ylabel(f"{metric.label}{', ' + metric.unit if metric.unit not in ('', '1/s') else ''}")
-    axis.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    _legend(axis)
+
+
+def _legend(axis):
+    """Above the axes, as many columns as its words leave room for."""
+    handles, labels = axis.get_legend_handles_labels()
+    longest = max(len(text) for text in labels)
+    axis.legend(handles, labels, ncols=max(1, min(len(labels), 110 // (longest + 8))),
+                loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
 
 
 def _cpu(axis, result, places):
@@ -110,10 +112,11 @@ def _cpu(axis, result, places):
         axis.bar(xs, user, width * 0.92, color=colour, label=f"{label} user".strip())
         axis.bar(xs, system, width * 0.92, bottom=user, color=colour, alpha=0.4,
                  label=f"{label} system".strip())
-    base = _outside(result)
-    if base and shape.value(base, "target_cpu") is not None:
-        axis.axhline(shape.value(base, "target_cpu"), color="#555555", linestyle="--",
-                     label=f"baseline {shape.label(base['values'])}, user + system")
+    for i, base in enumerate(shape.outside(result)):
+        if shape.value(base, "target_cpu") is not None:
+            axis.axhline(shape.value(base, "target_cpu"), color="#555555",
+                         linestyle=_DASHES[i % len(_DASHES)],
+                         label=f"baseline {shape.label(base['values'])}, both")
     axis.set_ylim(bottom=0)
     axis.set_ylabel("target CPU, % of one")
-    axis.legend(ncols=5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    _legend(axis)

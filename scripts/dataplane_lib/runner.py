@@ -121,7 +121,8 @@ class Runner:
         record["environment"] = ours
         # A job file that does not pin itself is pinned from outside.
         cpus = None if "fio_cpus" in used else self._cpus("fio")
-        sampler = cpu.Sampler(target.pid) if target else None
+        pair = (self.pinning.fio, self.pinning.target) if self.pinning.pinned else ()
+        sampler = cpu.Sampler(target.pid, pair) if target else None
         with open(directory / "fio.err", "wb") as err:
             fio = process.spawn(argv, cpus, stdout=err, stderr=err,
                                 env={**os.environ, **ours})

@@ -33,7 +33,8 @@ def execute(study, argv, out=None, wanted_cpus=None):
             "has_target": study.has_target(),
             "cpus": {"fio": pinning.fio, "target": pinning.target,
                      "pinned": pinning.pinned, "note": pinning.note},
-            "arms": [{"name": a.name, "values": a.values, "baseline": a.baseline} for a in arms]}
+            "arms": [{"name": a.name, "values": a.values, "baseline": a.baseline,
+                      "against": a.against} for a in arms]}
     runner.keep_sources(study, result)
     runner.write_json(result / "meta.json", meta)
     _rounds(study, pinning, slots, result, meta)

@@ -14,9 +14,15 @@ def along(result):
     return best
 
 
-def baseline(result):
-    """The arm that the others are compared with."""
-    return next(a for a in result["arms"] if a["baseline"])
+def base(result, arm):
+    """The arm that ARM is compared with."""
+    return next(a for a in result["arms"] if a["name"] == arm["against"])
+
+
+def outside(result):
+    """Baselines that have no place along x, such as polling off."""
+    x = along(result)
+    return [a for a in result["arms"] if x and x not in a["values"]]
 
 
 def full(values):
@@ -25,21 +31,16 @@ def full(values):
 
 
 def label(values):
-    """The same, but just 'fixed' where there is one."""
-    if len(values) == 1:
-        return str(next(iter(values.values())))
-    return full(values)
+    """The values alone: 'fixed, 4k'."""
+    return ", ".join(str(v) for v in values.values())
 
 
 def series(result):
-    """[(label, arms sorted along x)], without a baseline that is no combination.
-
-    The label of an only series is empty.
-    """
+    """[(label, arms sorted along x)]; the label of an only series may be empty."""
     x = along(result)
     out = {}
     for arm in result["arms"]:
-        if set(arm["values"]) != set(result["study"]["factors"]):
+        if x and x not in arm["values"]:
             continue
         rest = {k: v for k, v in arm["values"].items() if k != x}
         out.setdefault(label(rest) if rest else "", []).append(arm)

@@ -26,6 +26,7 @@ class Arm:
     """One combination of factor values: what is compared with the others."""
     values: dict
     baseline: bool = False
+    against: str = ""
 
     @property
     def name(self):
@@ -60,17 +61,33 @@ class Study:
     source: Path | None = None
 
     def arms(self):
-        """All combinations; a baseline that is none of them comes first."""
+        """All combinations, each with the name of the baseline it is compared with.
+
+        A varied job variable is another workload (or another driver), so every combination of
+        those has a baseline of its own; baselines that are no combination come first.
+        """
         arms = [Arm(dict(zip(self.factors, combination)))
                 for combination in itertools.product(*self.factors.values())]
-        if self.baseline is None:
-            arms[0].baseline = True
-            return arms
-        for arm in arms:
-            if arm.values == self.baseline:
-                arm.baseline = True
-                return arms
-        return [Arm(dict(self.baseline), baseline=True)] + arms
+        apart = self._workload()
+        missing = []
+        for arm in list(arms):
+            base = dict(self.baseline if self.baseline is not None else arms[0].values)
+            base.update({name: arm.values[name] for name in apart})
+            known = next((a for a in arms + missing if a.values == base), None)
+            if known is None:
+                known = Arm(base)
+                missing.append(known)
+            known.baseline = True
+            arm.against = known.name
+        for arm in missing:
+            arm.against = arm.name
+        return missing + arms
+
+    def _workload(self):
+        """Varied job variables that the baseline does not fix, if anything else is varied too."""
+        fixed = self.baseline or {}
+        apart = [f for f in self.factors if f in self.job_variables() and f not in fixed]
+        return apart if self.baseline is not None or len(apart) < len(self.factors) else []
 
     def job_text(self):
         """The job file's text without its comments."""

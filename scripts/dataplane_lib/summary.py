@@ -17,17 +17,16 @@ _WORDS = {1: "better", 0: "no clear difference", -1: "worse"}
 def sentences(result):
     """A list of sentences."""
     metric = metrics.BY_KEY[result["study"]["primary"]]
-    base = shape.baseline(result)
-    out = [_baseline(result, base, metric)]
+    out = [_baseline(a, metric) for a in result["arms"] if a["baseline"]]
     x = shape.along(result)
     for label, arms in shape.series(result):
-        points = [a for a in arms if a is not base]
+        points = [a for a in arms if not a["baseline"]]
         if not points:
             continue
         if x:
-            out.append((f"{label}: " if label else "") + _along(result, points, base, metric, x))
+            out.append((f"{label}: " if label else "") + _along(result, points, metric, x))
         else:
-            out += [_single(a, base, metric) for a in points]
+            out += [_single(a, shape.base(result, a), metric) for a in points]
     return out
 
 
@@ -43,7 +42,7 @@ def verdict(arm, base, metric):
     return direction * (metric.better or 1)
 
 
-def _baseline(result, base, metric):
+def _baseline(base, metric):
     entry = base["metrics"][metric.key]
     text = (f"Baseline {shape.full(base['values'])}: {units.short(entry['value'])} {metric.label}")
     if base["runs"] > 1 and entry["value"]:
@@ -76,19 +75,20 @@ def _price(arm, base):
     return text + (f", {a / b:.2g} x per I/O" if a is not None and b else "")
 
 
-def _along(result, points, base, metric, x):
+def _along(result, points, metric, x):
     """What happens as X grows."""
-    parts = [(v, list(g)) for v, g in groupby(points, key=lambda a: verdict(a, base, metric))]
+    parts = [(v, list(g)) for v, g in groupby(
+        points, key=lambda a: verdict(a, shape.base(result, a), metric))]
     what = result["study"].get("effect") or x
     if len(parts) == 1:
-        return _flat(parts[0], base, metric, x, what)
+        return _flat(result, parts[0], metric, x, what)
     told = [f"{x} {_stretch(arms, x)}: {_WORDS[v]} ({_range(arms, metric.key)})"
             for v, arms in parts]
     paying = [a for v, arms in parts if v > 0 for a in arms]
     high = parts[-1][1]
     if paying and paying == high:
         text = (f"{what} starts to pay at {x}={high[0]['values'][x]}: "
-                f"{units.percent(high[0]['change'][metric.key])} {metric.label}{_price(high[0], base)}")
+                f"{units.percent(high[0]['change'][metric.key])} {metric.label}{_price(high[0], shape.base(result, high[0]))}")
         if len(high) > 1:
             text += f"; from there on {_range(high, metric.key)}"
         return text + f". Below that, {'; '.join(told[:-1])}."
@@ -96,11 +96,11 @@ def _along(result, points, base, metric, x):
     if paying:
         best = max(paying, key=lambda a: a["change"][metric.key] * (metric.better or 1))
         text += (f". Best at {x}={best['values'][x]}: "
-                 f"{units.percent(best['change'][metric.key])}{_price(best, base)}")
+                 f"{units.percent(best['change'][metric.key])}{_price(best, shape.base(result, best))}")
     return text + "."
 
 
-def _flat(part, base, metric, x, what):
+def _flat(result, part, metric, x, what):
     """One verdict for every point."""
     which, arms = part
     stretch = f"{x} {_stretch(arms, x)}"
@@ -112,7 +112,7 @@ def _flat(part, base, metric, x, what):
     first = arms[0]
     return (f"{what} pays at every value tried ({stretch}): {_range(arms, metric.key)} {metric.label}; "
             f"{x}={first['values'][x]} gives {units.percent(first['change'][metric.key])}"
-            f"{_price(first, base)}.")
+            f"{_price(first, shape.base(result, first))}.")
 
 
 def _single(arm, base, metric):

@@ -23,19 +23,25 @@ def side_by_side(result):
         top += [name, ""] + ([""] if cpu else [])
         head += [label, "change"] + (["CPU us+sy %"] if cpu else [])
     rows = []
-    base = shape.baseline(result)
-    if all(base not in arms for _, arms in lines):
-        rows.append([shape.label(base["values"])] + _cells(base, primary, cpu) * len(lines))
+    outside = shape.outside(result)
+    if outside:
+        row = [shape.label(result["study"]["baseline"])]
+        for _, arms in lines:
+            base = shape.base(result, arms[0])
+            row += _cells(base if base in outside else None, primary, cpu)
+        rows.append(row)
     for value in sorted(result["study"]["factors"][x], key=units.number):
         row = [value]
         for _, arms in lines:
-            row += _cells(next(a for a in arms if a["values"][x] == value), primary, cpu)
+            row += _cells(next((a for a in arms if a["values"][x] == value), None), primary, cpu)
         rows.append(row)
     return top, head, rows
 
 
 def _cells(arm, primary, cpu):
-    """Figure, change and CPU of one arm."""
+    """Figure, change and CPU of one arm, empty without one."""
+    if arm is None:
+        return [""] * (3 if cpu else 2)
     change = "baseline" if arm["baseline"] else units.percent(arm["change"].get(primary))
     out = [units.short(shape.value(arm, primary)), change]
     if cpu:
@@ -65,7 +71,7 @@ _COLUMNS = (
 def full(result):
     """One row an arm: (heads over heads, heads, rows)."""
     factors = list(result["study"]["factors"])
-    extra = [k for k in shape.baseline(result)["values"] if k not in factors]
+    extra = [k for k in result["study"]["baseline"] or {} if k not in factors]
     names = factors + extra
     present = [c for c in _COLUMNS
                if any(shape.value(a, c[2]) is not None for a in result["arms"])]
@@ -105,7 +111,7 @@ def _heads(row, widths):
     place = 0
     for text, width in zip(row, widths):
         if text:
-            line = line.ljust(place) + text
+            line = (line + " ").ljust(place) + text if line else " " * place + text
         place += width + 1
     return line
 

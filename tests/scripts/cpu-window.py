@@ -38,6 +38,15 @@ class Window(unittest.TestCase):
         self.assertIsNone(cpu.window(samples(lambda t: 1.0)[:12], 1.0, 2.5))
         self.assertIsNone(cpu.window([], 0, 1))
 
+    def test_busy_cpu(self):
+        """Whoever it was: 60 % busy in the window, idle before."""
+        taken = samples(lambda t: 0.1)
+        for i, sample in enumerate(taken):
+            work = max(0, i - 10) * 6
+            sample["cpus"] = {"3": [work, 0, 0, 10 * i - work, 0, 0, 0, 0]}
+        self.assertAlmostEqual(cpu.busy(taken, 1.0, 2.5)[3], 60, delta=0.1)
+        self.assertEqual(cpu.busy(samples(lambda t: 0.1), 1.0, 2.5), {})
+
     def test_real_process(self):
         """A process that burns CPU shows it, one that sleeps does not."""
         for code, low, high in (("while True: pass", 20, 110), ("import time; time.sleep(9)", 0, 10)):

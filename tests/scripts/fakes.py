@@ -110,7 +110,7 @@ def arm(name, value, base, spread=0.01, cpu=None, runs=3):
     if cpu is not None:
         numbers["target_cpu"] = {"value": cpu, "min": cpu, "max": cpu}
     values = {"x": name} if name != "off" else {"mode": "off"}
-    return {"name": name, "values": values, "baseline": name == "off", "runs": runs,
+    return {"name": name, "values": values, "baseline": name == "off", "against": "off", "runs": runs,
             "marked": 0, "metrics": numbers, "change": change}
 
 
