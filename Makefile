@@ -137,7 +137,7 @@ $(B)/lib/target.a: $(call objects,$(target_parts))
 # fio provides the symbols that are still open; -z now, so that one it lacks is
 # an error at load and not a crash in the middle of a job.
 engine_link = $(CC) -shared -Wl,-z,now $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
-$(B)/engines/%.so: $(B)/obj/engines/%.o $(call objects,$(glue)) $(B)/lib/engine.a $(B)/lib/common.a
+$(B)/engines/%.so: $(B)/obj/engines/%.o $(call objects,$(glue)) $(B)/lib/engine.a $(B)/lib/target.a $(B)/lib/common.a
 	@mkdir -p $(@D)
 	$(engine_link)
 $(B)/tests/build/%.so: $(B)/obj/tests/build/%.o

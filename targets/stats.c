@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "targets/stats.h"
+#include "base/parse.h"
+#include "targets/iothread/iothread.h"
 
 static const char *const kind_names[REQ_KINDS] = {
 	[REQ_READ] = "read",
@@ -60,17 +61,18 @@ static void polling(struct json *w, const struct iothread_stats *s)
 /**
  * iothread_stats_json - write one iothread's figures as an object
  * @w: the writer, inside an array
- * @name: the thread's name
- * @cpus: the CPUs it is pinned to, or NULL
- * @s: the figures; counting may go on meanwhile
+ * @it: the iothread; it may go on counting meanwhile
  */
-void iothread_stats_json(struct json *w, const char *name, const char *cpus,
-			 const struct iothread_stats *s)
+void iothread_stats_json(struct json *w, const struct iothread *it)
 {
+	const struct iothread_stats *s = &it->stats;
+	char cpus[256] = "";
+
+	format_cpu_list(&it->cpus, cpus, sizeof(cpus));
 	json_open_object(w, NULL);
-	json_str(w, "name", name);
+	json_str(w, "name", it->name);
 	json_counter(w, "tid", &s->tid);
-	json_str(w, "cpus", cpus);
+	json_str(w, "cpus", *cpus ? cpus : NULL);
 	polling(w, s);
 	traffic(w, s);
 

@@ -48,7 +48,8 @@ struct iothread_stats {
 	counter_t involuntary;
 };
 
-void iothread_stats_json(struct json *w, const char *name, const char *cpus,
-			 const struct iothread_stats *s);
+struct iothread;
+
+void iothread_stats_json(struct json *w, const struct iothread *it);
 
 #endif

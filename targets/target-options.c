@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The options of vhost-user-blk-target, and what must hold between them */
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -16,6 +18,11 @@ static const char *const backend_names[] = {
 	[TARGET_BACKEND_NULL]	= "null",
 	[TARGET_BACKEND_RAM]	= "ram",
 	NULL
+};
+
+const struct backend_ops *const target_backend_ops[] = {
+	[TARGET_BACKEND_NULL]	= &null_backend,
+	[TARGET_BACKEND_RAM]	= &ram_backend,
 };
 
 static const char *const poll_names[] = {
@@ -144,7 +151,7 @@ static int check_place(const struct target_options *o, const char *argv0)
 	return 0;
 }
 
-static int check(const struct target_options *o, const char *argv0)
+static int check_values(const struct target_options *o, const char *argv0)
 {
 	if (o->size % o->block_size)
 		return options_error(argv0, "size",
@@ -154,7 +161,7 @@ static int check(const struct target_options *o, const char *argv0)
 	if (o->poll_grow == 1)
 		return options_error(argv0, "poll-grow",
 				     "a factor of 1 never grows (0 for QEMU's own, or 2 and more)");
-	return check_place(o, argv0);
+	return 0;
 }
 
 int target_options_parse(struct target_options *o, int argc, char **argv)
@@ -173,6 +180,63 @@ int target_options_parse(struct target_options *o, int argc, char **argv)
 	else if (o->version)
 		printf("%s %s\n", program.name, program.version);
 	else
-		return check(o, argv[0]);
+		return check_values(o, argv[0]) ? : check_place(o, argv[0]);
 	return 1;
+}
+
+void target_options_cpu(const struct target_options *o, unsigned int index, cpu_set_t *set)
+{
+	int count = CPU_COUNT(&o->cpus), n = count ? index % count : 0;
+
+	CPU_ZERO(set);
+	for (int cpu = 0; count && cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &o->cpus) && !n--) {
+			CPU_SET(cpu, set);
+			return;
+		}
+	}
+}
+
+/* What only a process of its own can do. */
+static int check_embedded(const struct target_options *o, const char *argv0)
+{
+	const char *bad = o->socket ? "socket" : o->run ? "run" : o->stats ? "stats" :
+			  o->help ? "help" : o->man ? "man" : o->version ? "version" : NULL;
+
+	if (bad)
+		return options_error(argv0, bad, "has no meaning for a target inside fio");
+	if (o->iothreads != 1)
+		return options_error(argv0, "iothreads",
+				     "%" PRIu32 ": a target inside fio has one iothread a job", o->iothreads);
+	return 0;
+}
+
+#define EMBEDDED_ARGS_MAX	64
+
+int target_options_parse_embedded(struct target_options *o, const char *text, const char *name)
+{
+	char *argv[EMBEDDED_ARGS_MAX] = { (char *)name, "--poll", "busy" };
+	char *copy = strdup(text), *save = NULL;
+	int argc = 3, ret;
+
+	if (!copy)
+		return -ENOMEM;
+	memset(o, 0, sizeof(*o));
+	for (char *word = strtok_r(copy, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
+		if (argc == EMBEDDED_ARGS_MAX) {
+			ret = options_error(name, NULL, "more than %d words", EMBEDDED_ARGS_MAX);
+			goto out;
+		}
+		argv[argc++] = word;
+	}
+	ret = options_parse(target_option_table, o, argc, argv);
+	if (!ret)
+		ret = check_values(o, name);
+	if (!ret)
+		ret = check_embedded(o, name);
+out:
+	/* The only options that point into it are refused. */
+	o->socket = o->run = o->stats = NULL;
+	free(copy);
+	return ret;
 }

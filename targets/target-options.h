@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "targets/backend/backend.h"
 #include "targets/delay.h"
 #include "targets/iothread/poll-policy.h"
 #include "targets/options.h"
@@ -45,6 +46,9 @@ struct target_options {
 	bool man;
 };
 
+/* What each --backend is */
+extern const struct backend_ops *const target_backend_ops[];
+
 /* The table, for options_json() */
 extern const struct option_desc target_option_table[];
 
@@ -58,5 +62,27 @@ extern const struct option_desc target_option_table[];
  * which was printed, or -EINVAL after one line on stderr
  */
 int target_options_parse(struct target_options *o, int argc, char **argv);
+
+/**
+ * target_options_cpu() - The CPU that --cpus gives an iothread
+ * @o:		Options
+ * @index:	Which iothread; the list is used round robin
+ * @set:	Result, one CPU, or none without --cpus
+ */
+void target_options_cpu(const struct target_options *o, unsigned int index, cpu_set_t *set);
+
+/**
+ * target_options_parse_embedded() - Read the options of a target inside another program
+ * @o:		Result
+ * @text:	Options as on a command line, divided by blanks, without quotes
+ * @name:	Names the text in messages
+ *
+ * What has no meaning there, such as --socket, is refused. The policy is busy
+ * unless @text says otherwise.
+ *
+ * Return: 0, -ENOMEM, or -EINVAL after one line on stderr
+ */
+int target_options_parse_embedded(struct target_options *o, const char *text,
+				  const char *name);
 
 #endif /* TARGETS_TARGET_OPTIONS_H */

@@ -16,7 +16,6 @@
 /**
  * struct target - the daemon
  * @o: what it was asked to do
- * @cpu: CPU of each iothread, -1 for any
  * @socket: path it listens on
  * @signal_fd: SIGTERM, SIGINT and SIGUSR1
  * @child: the command of --run, 0 without
@@ -27,18 +26,12 @@ struct target {
 	struct target_options o;
 	struct backend backend;
 	struct queue_thread *threads;
-	int *cpu;
 	struct server server;
 	char socket[108];
 	int signal_fd;
 	pid_t child;
 	int child_fd;
 	uint64_t started_ns;
-};
-
-static const struct backend_ops *const backend_ops[] = {
-	[TARGET_BACKEND_NULL] = &null_backend,
-	[TARGET_BACKEND_RAM] = &ram_backend,
 };
 
 /* Signals come through a descriptor; threads started later inherit the mask. */
@@ -59,25 +52,11 @@ static int open_signals(void)
 	return fd;
 }
 
-static int nth_cpu(const cpu_set_t *set, unsigned int n)
-{
-	int count = CPU_COUNT(set);
-
-	if (!count)
-		return -1;
-	n %= count;
-	for (int cpu = 0; ; cpu++) {
-		if (CPU_ISSET(cpu, set) && !n--)
-			return cpu;
-	}
-}
-
 static void stop_threads(struct target *t, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++)
 		queue_thread_stop(&t->threads[i]);
 	free(t->threads);
-	free(t->cpu);
 }
 
 static int start_threads(struct target *t)
@@ -85,19 +64,17 @@ static int start_threads(struct target *t)
 	struct poll_policy policy;
 
 	t->threads = calloc(t->o.iothreads, sizeof(*t->threads));
-	t->cpu = calloc(t->o.iothreads, sizeof(*t->cpu));
-	if (!t->threads || !t->cpu) {
-		free(t->threads);
-		free(t->cpu);
+	if (!t->threads) {
 		fprintf(stderr, "iothreads: %s\n", strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	poll_policy_init(&policy, t->o.poll, t->o.poll_max_ns, t->o.poll_grow, t->o.poll_shrink);
 	for (unsigned int i = 0; i < t->o.iothreads; i++) {
+		cpu_set_t cpu;
 		int ret;
 
-		t->cpu[i] = nth_cpu(&t->o.cpus, i);
-		ret = queue_thread_start(&t->threads[i], i, t->cpu[i], &policy, &t->o.delay);
+		target_options_cpu(&t->o, i, &cpu);
+		ret = queue_thread_start(&t->threads[i], i, &cpu, &policy, &t->o.delay);
 		if (ret) {
 			stop_threads(t, i);
 			return ret;
@@ -179,12 +156,9 @@ static int write_stats(struct target *t, FILE *f)
 	json_open_array(&w, "iothreads");
 	for (unsigned int i = 0; i < t->o.iothreads; i++) {
 		struct iothread *it = &t->threads[i].it;
-		char cpu[16] = "";
 
-		if (t->cpu[i] >= 0)
-			snprintf(cpu, sizeof(cpu), "%d", t->cpu[i]);
 		iothread_sample_cpu(it);
-		iothread_stats_json(&w, it->name, t->cpu[i] >= 0 ? cpu : NULL, &it->stats);
+		iothread_stats_json(&w, it);
 	}
 	json_close_array(&w);
 	json_close_object(&w);
@@ -291,7 +265,7 @@ int main(int argc, char **argv)
 	t.signal_fd = open_signals();
 	if (t.signal_fd < 0)
 		return 1;
-	if (backend_open(&t.backend, backend_ops[t.o.backend], t.o.size))
+	if (backend_open(&t.backend, target_backend_ops[t.o.backend], t.o.size, false))
 		return 1;
 	if (!start_threads(&t)) {
 		status = run(&t);

@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include "base/poll-window.h"
 
+/* An engine without a choice never sleeps, so that is what zero stands for. */
 enum wait_mode {
-	WAIT_BLOCK,
 	WAIT_POLL,
+	WAIT_BLOCK,
 	WAIT_ADAPTIVE,
 };
 

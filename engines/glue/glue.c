@@ -64,6 +64,10 @@ static int check_alignment(struct thread_data *td, enum fio_ddir ddir, uint32_t 
 	if (td->o.min_bs[ddir] % block_size) {
 		what = "bs";
 		value = td->o.min_bs[ddir];
+	} else if (!td->o.bssplit_nr[ddir] && td->o.max_bs[ddir] % block_size) {
+		/* fio rounds all sizes to multiples of the smallest, but not the end of bsrange=. */
+		what = "bs";
+		value = td->o.max_bs[ddir];
 	} else if (td->o.ba[ddir] % block_size) {
 		what = "blockalign";
 		value = td->o.ba[ddir];
@@ -97,7 +101,8 @@ int glue_check_job(struct thread_data *td, struct fio_file *f, uint64_t capacity
 		bool used = ddir == DDIR_READ ? td_read(td) :
 			    ddir == DDIR_WRITE ? td_write(td) : td_trim(td);
 
-		if (used && check_alignment(td, ddir, block_size))
+		/* With bs_is_seq_rand= the sizes are not those of a direction. */
+		if ((used || td->o.bs_is_seq_rand) && check_alignment(td, ddir, block_size))
 			return -EINVAL;
 	}
 	if (f->file_offset % block_size) {

@@ -29,7 +29,7 @@ static char *map_aligned(int fd, size_t size)
 
 /**
  * arena_create - reserve memory
- * @a: filled in
+ * @a: filled in; its size stays 0 on failure
  * @size: bytes, a multiple of ARENA_ALIGN
  *
  * Return: 0 or a negative errno.
@@ -38,7 +38,7 @@ int arena_create(struct arena *a, size_t size)
 {
 	int ret;
 
-	a->size = size;
+	a->size = 0;
 	a->fd = memfd_create("fio-dataplane", MFD_CLOEXEC);
 	if (a->fd < 0)
 		return -errno;
@@ -53,6 +53,7 @@ int arena_create(struct arena *a, size_t size)
 		close(a->fd);
 		return ret;
 	}
+	a->size = size;
 	return 0;
 }
 

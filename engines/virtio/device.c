@@ -24,15 +24,23 @@ static const struct virtio_options *options(const struct thread_data *td)
 	return td->eo;
 }
 
-/* A job that will ask for a queue of the device at @socket. */
-static bool uses_socket(const struct thread_data *td, const void *socket)
+/* Which device a job uses, NULL if it does not say. */
+static const char *device_key(const struct thread_data *td)
 {
-	const char *path;
+	return virtio_transport(options(td))->key(options(td));
+}
 
-	if (td->io_ops != &ioengine || !td->eo)
-		return false;
-	path = options(td)->socket;
-	return path && !strcmp(path, socket);
+static bool is_device(const struct shared_device *dev, const struct thread_data *td)
+{
+	const char *key = device_key(td);
+
+	return dev->transport == virtio_transport(options(td)) && key && !strcmp(dev->key, key);
+}
+
+/* A job that will ask for a queue of the device. */
+static bool uses_device(const struct thread_data *td, const void *dev)
+{
+	return td->io_ops == &ioengine && td->eo && is_device(dev, td);
 }
 
 /* What fio will ask for in iomem_alloc(): see init_io_u_buffers() and allocate_io_mem(). */
@@ -82,7 +90,8 @@ static void add_demand(struct demand *d, struct thread_data *td)
  * With create_serialize=0 setup() runs in the job, so that a forked one is alone with its
  * device; threads find each other's.
  */
-static void collect_demand(struct demand *d, struct thread_data *td, const char *socket)
+static void collect_demand(struct demand *d, struct thread_data *td,
+			   const struct shared_device *dev)
 {
 	struct thread_data *other;
 	unsigned int i;
@@ -91,16 +100,16 @@ static void collect_demand(struct demand *d, struct thread_data *td, const char 
 	add_demand(d, td);
 	if (!td->o.create_serialize && !td->o.use_thread)
 		return;
-	d->queues = glue_count_jobs(uses_socket, socket);
+	d->queues = glue_count_jobs(uses_device, dev);
 	for_each_job(other, i) {
-		if (uses_socket(other, socket))
+		if (uses_device(other, dev))
 			add_demand(d, other);
 	}
 }
 
 static int choose_queue_size(struct shared_device *dev, const struct demand *d, const char *job)
 {
-	bool indirect = dev->front.features >> VIRTIO_RING_F_INDIRECT_DESC & 1;
+	bool indirect = dev->features >> VIRTIO_RING_F_INDIRECT_DESC & 1;
 	unsigned int need = d->iodepth * (indirect ? 1 : SPLIT_CHAIN);
 	unsigned int num = d->queue_size;
 
@@ -149,77 +158,34 @@ static int alloc_queues(struct shared_device *dev, const struct demand *d)
 	return 0;
 }
 
-static int start_queues(struct shared_device *dev)
-{
-	int ret;
-
-	ret = vu_front_share_memory(&dev->front, dev->arena.fd, dev->arena.base, dev->arena.size);
-	for (unsigned int i = 0; i < dev->nr_queues && !ret; i++) {
-		struct shared_queue *q = &dev->queue[i];
-		struct split_driver ring;
-
-		split_driver_init(&ring, q->mem, dev->queue_size, false);
-		ret = vu_front_start_queue(&dev->front, i, dev->queue_size, ring.desc, ring.avail,
-					   ring.used, q->kick_fd, q->call_fd);
-	}
-	return ret;
-}
-
-/* Negotiate with the device and read its configuration. */
-static int meet(struct shared_device *dev, const struct virtio_options *o)
-{
-	struct virtio_blk_config config = { 0 };
-	int ret;
-
-	ret = vu_front_negotiate(&dev->front, blk_driver_features(o->event_idx, o->indirect));
-	if (!ret)
-		ret = vu_front_get_config(&dev->front, &config, BLK_CONFIG_BYTES);
-	if (!ret)
-		blk_limits_read(&dev->limits, &config, dev->front.features);
-	return ret;
-}
-
-static int report(const struct thread_data *td, const char *what, const char *socket, int err)
-{
-	log_err("%s: %s %s: %s\n", td->o.name, what, socket, strerror(-err));
-	return err;
-}
-
 static int set_up(struct shared_device *dev, struct thread_data *td)
 {
-	const struct virtio_options *o = options(td);
 	struct demand d;
 	int ret;
 
-	ret = vu_front_connect(&dev->front, o->socket, o->stuck_timeout * 1000);
+	ret = dev->transport->open(dev, td);
 	if (ret)
-		return report(td, "cannot connect to vhost-user device", o->socket, ret);
-	ret = meet(dev, o);
-	if (ret)
-		return report(td, "cannot agree with vhost-user device", o->socket, ret);
-
-	collect_demand(&d, td, o->socket);
-	if (d.queues > dev->front.max_queues) {
-		log_err("%s: %u jobs at the same time need a queue each, %s has %u\n", td->o.name,
-			d.queues, o->socket, dev->front.max_queues);
+		return ret;
+	collect_demand(&d, td, dev);
+	if (d.queues > dev->max_queues) {
+		log_err("%s: %u jobs at the same time need a queue each, %s device '%s' has %u\n",
+			td->o.name, d.queues, dev->transport->name, dev->key, dev->max_queues);
 		return -ENOSPC;
 	}
 	ret = choose_queue_size(dev, &d, td->o.name);
 	if (ret)
 		return ret;
 	ret = alloc_queues(dev, &d);
-	if (ret)
-		return report(td, "cannot allocate queues for", o->socket, ret);
-	ret = start_queues(dev);
-	if (ret)
-		return report(td, "cannot start queues of vhost-user device", o->socket, ret);
-	return 0;
+	if (ret) {
+		log_err("%s: cannot allocate %u queues: %s\n", td->o.name, d.queues, strerror(-ret));
+		return ret;
+	}
+	return dev->transport->start(dev, td);
 }
 
 static void destroy(struct shared_device *dev)
 {
-	if (dev->front.sock >= 0)
-		vu_front_close(&dev->front);
+	dev->transport->close(dev);
 	for (unsigned int i = 0; dev->queue && i < dev->nr_queues; i++) {
 		if (dev->queue[i].kick_fd > 0)
 			close(dev->queue[i].kick_fd);
@@ -228,18 +194,18 @@ static void destroy(struct shared_device *dev)
 	}
 	if (dev->claim && dev->claim != MAP_FAILED)
 		munmap(dev->claim, dev->nr_queues * sizeof(*dev->claim));
-	if (dev->arena.base)
+	if (dev->arena.size)
 		arena_destroy(&dev->arena);
 	free(dev->queue);
-	free(dev->socket);
+	free(dev->key);
 	free(dev);
 }
 
-static struct shared_device *find(const char *socket)
+static struct shared_device *find(const struct thread_data *td)
 {
 	struct shared_device *dev = devices;
 
-	while (dev && strcmp(dev->socket, socket))
+	while (dev && !is_device(dev, td))
 		dev = dev->next;
 	return dev;
 }
@@ -249,21 +215,21 @@ static struct shared_device *create(struct thread_data *td)
 	struct shared_device *dev = calloc(1, sizeof(*dev));
 	int ret = -ENOMEM;
 
-	if (dev) {
-		dev->front.sock = -1;
-		dev->socket = strdup(options(td)->socket);
-		if (dev->socket)
-			ret = set_up(dev, td);
+	if (!dev)
+		goto err;
+	dev->transport = virtio_transport(options(td));
+	dev->key = strdup(device_key(td));
+	if (dev->key)
+		ret = set_up(dev, td);
+	if (!ret) {
+		dev->next = devices;
+		devices = dev;
+		return dev;
 	}
-	if (ret) {
-		td_verror(td, -ret, "vhost-user set-up");
-		if (dev)
-			destroy(dev);
-		return NULL;
-	}
-	dev->next = devices;
-	devices = dev;
-	return dev;
+	destroy(dev);
+err:
+	td_verror(td, -ret, "device set-up");
+	return NULL;
 }
 
 /**
@@ -276,8 +242,13 @@ struct shared_device *shared_device_get(struct thread_data *td)
 {
 	struct shared_device *dev;
 
+	if (!device_key(td)) {
+		log_err("%s: missing %s\n", td->o.name, virtio_transport(options(td))->key_help);
+		td_verror(td, EINVAL, "engine options");
+		return NULL;
+	}
 	pthread_mutex_lock(&devices_lock);
-	dev = find(options(td)->socket);
+	dev = find(td);
 	if (!dev)
 		dev = create(td);
 	pthread_mutex_unlock(&devices_lock);
@@ -293,12 +264,12 @@ static bool is_gone(int owner)
 /**
  * shared_device_claim - take a queue that no job uses
  * @dev: the device
- * @job: who asks, for the message
+ * @td: the job
  * @index: set to the queue
  *
  * Return: 0, or -EBUSY when all are taken, reported.
  */
-int shared_device_claim(struct shared_device *dev, const char *job, unsigned int *index)
+int shared_device_claim(struct shared_device *dev, struct thread_data *td, unsigned int *index)
 {
 	int self = syscall(SYS_gettid);
 
@@ -315,8 +286,8 @@ int shared_device_claim(struct shared_device *dev, const char *job, unsigned int
 			return 0;
 		}
 	}
-	log_err("%s: all %u queues of %s are in use by other jobs\n", job, dev->nr_queues,
-		dev->socket);
+	log_err("%s: all %u queues of %s device '%s' are in use by other jobs\n", td->o.name,
+		dev->nr_queues, dev->transport->name, dev->key);
 	return -EBUSY;
 }
 

@@ -4,8 +4,7 @@
 
 #include "engines/driver/virtio-blk.h"
 #include "engines/transport/arena.h"
-#include "engines/transport/vhost-user.h"
-#include "engines/virtio/options.h"
+#include "engines/virtio/transport.h"
 
 /**
  * struct shared_queue - one virtqueue of a device, lent to a job at a time
@@ -22,26 +21,36 @@ struct shared_queue {
 };
 
 /**
- * struct shared_device - a device that all jobs with the same socket share
+ * struct shared_device - a device that all jobs with the same socket (or target) share
  * @next: in the list of this process
- * @front: the connection; after set-up nobody talks on it
- * @arena: rings and buffers of all queues
+ * @transport: how it is reached
+ * @key: which device it is, among those of its transport
+ * @priv: the transport's own
+ * @features: negotiated features
  * @limits: what the device can do
+ * @max_queues: queues it has
+ * @peer_fd: readable when the device is gone, -1 when it cannot go
+ * @arena: rings and buffers of all queues
  * @queue_size: entries of every queue
  * @buffer_bytes: room for I/O buffers of every queue
- * @nr_queues: how many
+ * @nr_queues: how many queues are in use
  * @queue: they
  * @claim: process or thread that holds each queue, 0 for none; shared between processes
  *
  * Made by the first setup() of a run, before any job is forked, so that jobs that are
- * processes inherit the mapping, the eventfds and the connection as they are.
+ * processes inherit the mapping, the eventfds and the connection as they are. After that
+ * nobody talks on the connection.
  */
 struct shared_device {
 	struct shared_device *next;
-	char *socket;
-	struct vu_front front;
-	struct arena arena;
+	const struct virtio_transport *transport;
+	char *key;
+	void *priv;
+	uint64_t features;
 	struct blk_limits limits;
+	unsigned int max_queues;
+	int peer_fd;
+	struct arena arena;
 	unsigned int queue_size;
 	size_t buffer_bytes;
 	unsigned int nr_queues;
@@ -50,7 +59,7 @@ struct shared_device {
 };
 
 struct shared_device *shared_device_get(struct thread_data *td);
-int shared_device_claim(struct shared_device *dev, const char *job, unsigned int *index);
+int shared_device_claim(struct shared_device *dev, struct thread_data *td, unsigned int *index);
 void shared_device_release(struct shared_device *dev, unsigned int index);
 void shared_devices_close(void);
 

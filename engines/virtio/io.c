@@ -21,12 +21,12 @@ static void die(struct virtio_job *j, int err)
 		return;
 	j->dead = err;
 	if (err == ETIMEDOUT)
-		log_err("%s: no answer from %s for %u s (stuck_timeout)\n", j->td->o.name, o->socket,
-			o->stuck_timeout);
+		log_err("%s: no answer from %s device '%s' for %u s (stuck_timeout)\n", j->td->o.name,
+			j->dev->transport->name, j->dev->key, o->stuck_timeout);
 	else
-		log_err("%s: %s: %s\n", j->td->o.name, o->socket,
-			err == ECONNRESET ? "the device has closed the connection" : strerror(err));
-	td_verror(j->td, err, "vhost-user-blk");
+		log_err("%s: %s device '%s': %s\n", j->td->o.name, j->dev->transport->name,
+			j->dev->key, err == ECONNRESET ? "has closed the connection" : strerror(err));
+	td_verror(j->td, err, "virtio-blk device");
 }
 
 static void complete(struct virtio_job *j, struct job_io *io, int err)

@@ -15,15 +15,9 @@
  */
 int virtio_job_setup(struct thread_data *td)
 {
-	const struct virtio_options *o = td->eo;
 	struct shared_device *dev;
 	int ret;
 
-	if (!o->socket || !*o->socket) {
-		log_err("%s: socket= is missing: the path of a vhost-user-blk socket\n", td->o.name);
-		td_verror(td, EINVAL, "socket");
-		return 1;
-	}
 	if (td->o.io_submit_mode == IO_MODE_OFFLOAD) {
 		log_err("%s: io_submit_mode=offload cannot be used: a virtqueue belongs to one thread\n",
 			td->o.name);
@@ -33,7 +27,7 @@ int virtio_job_setup(struct thread_data *td)
 	dev = shared_device_get(td);
 	if (!dev)
 		return 1;
-	ret = glue_add_file(td, "vhost-user-blk", dev->limits.capacity);
+	ret = glue_add_file(td, "virtio-blk", dev->limits.capacity);
 	if (ret)
 		td_verror(td, -ret, "device size");
 	return ret ? 1 : 0;
@@ -65,7 +59,7 @@ static void init_waiter(struct virtio_job *j)
 		.disarm = ring_disarm,
 		.arg = &j->queue,
 		.fd = j->dev->queue[j->index].call_fd,
-		.peer_fd = j->dev->front.sock,
+		.peer_fd = j->dev->peer_fd,
 	};
 
 	waiter_init(&j->waiter, o->wait_mode, o->wait_poll_max_ns, &source);
@@ -101,16 +95,22 @@ static int take_queue(struct virtio_job *j)
 	struct shared_queue *q;
 	int ret;
 
-	ret = shared_device_claim(j->dev, j->td->o.name, &j->index);
+	ret = shared_device_claim(j->dev, j->td, &j->index);
 	if (ret)
 		return ret;
 	q = &j->dev->queue[j->index];
-	ret = blk_queue_init(&j->queue, q->mem, j->dev->queue_size, 0, j->dev->front.features,
-			     q->kick_fd);
+	ret = blk_queue_init(&j->queue, q->mem, j->dev->queue_size, 0, j->dev->features, q->kick_fd);
+	if (ret) {
+		log_err("%s: cannot use queue %u: %s\n", j->td->o.name, j->index,
+			ret == -EBUSY ? "an earlier job left requests in it" : strerror(-ret));
+		goto release;
+	}
+	if (j->dev->transport->attach)
+		ret = j->dev->transport->attach(j->dev, j->td, j->index);
 	if (!ret)
 		return 0;
-	log_err("%s: cannot use queue %u of %s: %s\n", j->td->o.name, j->index, j->dev->socket,
-		ret == -EBUSY ? "an earlier job left requests in it" : strerror(-ret));
+	blk_queue_destroy(&j->queue);
+release:
 	shared_device_release(j->dev, j->index);
 	return ret;
 }
@@ -291,6 +291,8 @@ void virtio_job_cleanup(struct thread_data *td)
 	if (!j)
 		return;
 	virtio_job_save_stats(j);
+	if (j->dev->transport->detach)
+		j->dev->transport->detach(j->dev, j->index, j->dead);
 	blk_queue_destroy(&j->queue);
 	/* What is still in flight would be written into the next owner's buffers. */
 	if (!j->dead)

@@ -77,6 +77,26 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 			 const struct timespec *t);
 struct io_u *virtio_job_event(struct thread_data *td, int event);
 
+/* What both virtio engines put into their struct ioengine_ops. */
+#define VIRTIO_JOB_HOOKS \
+	.flags		= FIO_DISKLESSIO | FIO_NOEXTEND | FIO_NO_OFFLOAD | \
+			  FIO_ASYNCIO_SETS_ISSUE_TIME, \
+	.setup		= virtio_job_setup, \
+	.init		= virtio_job_init, \
+	.post_init	= virtio_job_post_init, \
+	.cleanup	= virtio_job_cleanup, \
+	.open_file	= virtio_job_open_file, \
+	.close_file	= virtio_job_close_file, \
+	.invalidate	= virtio_job_invalidate, \
+	.iomem_alloc	= virtio_job_iomem_alloc, \
+	.iomem_free	= virtio_job_iomem_free, \
+	.io_u_init	= virtio_job_io_u_init, \
+	.queue		= virtio_job_queue, \
+	.commit		= virtio_job_commit, \
+	.getevents	= virtio_job_getevents, \
+	.event		= virtio_job_event, \
+	.option_struct_size = sizeof(struct virtio_options)
+
 int virtio_job_save_stats(struct virtio_job *j);
 
 #endif

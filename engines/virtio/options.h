@@ -5,10 +5,17 @@
 #include "engines/driver/wait.h"
 #include "engines/glue/fio-compat.h"
 
+enum virtio_transport_kind {
+	VIA_VHOST_USER,
+	VIA_EMBEDDED,
+};
+
 /**
  * struct virtio_options - engine options in a job file
  * @pad: fio's own: an option must not be at offset 0
- * @socket: path of the device's socket
+ * @transport: enum virtio_transport_kind
+ * @socket: path of the device's socket, for VIA_VHOST_USER
+ * @target: options of the target, for VIA_EMBEDDED
  * @wait_mode: enum wait_mode
  * @wait_poll_max_ns: longest polling window of WAIT_ADAPTIVE
  * @stuck_timeout: seconds after which a request counts as lost
@@ -19,7 +26,9 @@
  */
 struct virtio_options {
 	void *pad;
+	unsigned int transport;
 	char *socket;
+	char *target;
 	unsigned int wait_mode;
 	unsigned long long wait_poll_max_ns;
 	unsigned int stuck_timeout;
@@ -28,5 +37,61 @@ struct virtio_options {
 	unsigned int indirect;
 	char *dp_stats;
 };
+
+/* Entries of the table of options that both virtio engines have. */
+#define VIRTIO_OPTION(member)	.off1 = offsetof(struct virtio_options, member)
+#define VIRTIO_LISTED		.category = FIO_OPT_C_ENGINE, .group = FIO_OPT_G_INVALID
+
+#define VIRTIO_OPTION_SOCKET { \
+	.name	= "socket", \
+	.lname	= "vhost-user socket", \
+	.type	= FIO_OPT_STR_STORE, \
+	VIRTIO_OPTION(socket), \
+	.help	= "Path of the device's vhost-user socket", \
+	VIRTIO_LISTED, \
+}
+
+#define VIRTIO_OPTIONS_COMMON { \
+	.name	= "stuck_timeout", \
+	.lname	= "Timeout of a request", \
+	.type	= FIO_OPT_INT, \
+	VIRTIO_OPTION(stuck_timeout), \
+	.help	= "Seconds after which an unanswered request, or message at set-up, ends the job with ETIMEDOUT", \
+	.def	= "30", \
+	.minval	= 1, \
+	.maxval	= 86400, \
+	VIRTIO_LISTED, \
+}, { \
+	.name	= "queue_size", \
+	.lname	= "Virtqueue size", \
+	.type	= FIO_OPT_INT, \
+	VIRTIO_OPTION(queue_size), \
+	.help	= "Entries of a virtqueue, a power of two; 0 for as many as iodepth needs, at least 128", \
+	.def	= "0", \
+	VIRTIO_LISTED, \
+}, { \
+	.name	= "event_idx", \
+	.lname	= "Event index", \
+	.type	= FIO_OPT_BOOL, \
+	VIRTIO_OPTION(event_idx), \
+	.help	= "Suppress notifications by event index (VIRTIO_RING_F_EVENT_IDX), if the device can", \
+	.def	= "1", \
+	VIRTIO_LISTED, \
+}, { \
+	.name	= "indirect", \
+	.lname	= "Indirect descriptors", \
+	.type	= FIO_OPT_BOOL, \
+	VIRTIO_OPTION(indirect), \
+	.help	= "Use indirect descriptors (VIRTIO_RING_F_INDIRECT_DESC), if the device can", \
+	.def	= "1", \
+	VIRTIO_LISTED, \
+}, { \
+	.name	= "dp_stats", \
+	.lname	= "Statistics files", \
+	.type	= FIO_OPT_STR_STORE, \
+	VIRTIO_OPTION(dp_stats), \
+	.help	= "Write what each job's driver counted to PREFIX.JOBNAME.N.json", \
+	VIRTIO_LISTED, \
+}
 
 #endif

@@ -9,7 +9,7 @@ static const char *const wait_names[] = {
 	[WAIT_ADAPTIVE] = "adaptive",
 };
 
-static void write_stats(struct json *w, const struct virtio_job *j)
+static void write_stats(struct json *w, struct virtio_job *j)
 {
 	const struct blk_stats *s = &j->queue.stats;
 	const struct wait_stats *ws = &j->waiter.stats;
@@ -31,6 +31,11 @@ static void write_stats(struct json *w, const struct virtio_job *j)
 	json_u64(w, "sleeps", ws->sleeps);
 	json_u64(w, "window_ns", j->waiter.window.ns);
 	json_hist(w, "batch", &s->batch);
+	if (j->dev->transport->stats) {
+		json_open_object(w, "target");
+		j->dev->transport->stats(j->dev, j->index, w);
+		json_close_object(w);
+	}
 	json_close_object(w);
 }
 

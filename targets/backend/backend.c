@@ -9,14 +9,15 @@
  * @b: filled in
  * @ops: its kind
  * @size: bytes
+ * @shared: let processes forked later see the same data
  *
  * Return: 0 or a negative errno, reported.
  */
-int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size)
+int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size, bool shared)
 {
 	int ret;
 
-	*b = (struct backend) { .ops = ops, .size = size };
+	*b = (struct backend) { .ops = ops, .size = size, .shared = shared };
 	ret = ops->open(b);
 	if (ret)
 		fprintf(stderr, "backend %s of %" PRIu64 " bytes: %s\n", ops->name, size,

@@ -38,18 +38,20 @@ struct backend_ops {
  * struct backend - an open backend
  * @ops: its kind
  * @size: bytes
+ * @shared: processes forked later are to see the same data
  * @mem: the ram backend's memory
  */
 struct backend {
 	const struct backend_ops *ops;
 	uint64_t size;
+	bool shared;
 	char *mem;
 };
 
 extern const struct backend_ops null_backend;
 extern const struct backend_ops ram_backend;
 
-int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size);
+int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size, bool shared);
 void backend_close(struct backend *b);
 
 #endif

@@ -8,7 +8,7 @@
 static int ram_open(struct backend *b)
 {
 	b->mem = mmap(NULL, b->size, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		      (b->shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (b->mem == MAP_FAILED)
 		return -errno;
 	/* Random I/O over gigabytes would otherwise be bound by TLB misses; a refusal costs no more. */
@@ -59,7 +59,8 @@ static int ram_write_zeroes(struct backend *b, uint64_t offset, uint64_t len, bo
 	}
 	memset(b->mem + offset, 0, first - offset);
 	memset(b->mem + last, 0, end - last);
-	return madvise(b->mem + first, last - first, MADV_DONTNEED) ? -errno : 0;
+	return madvise(b->mem + first, last - first, b->shared ? MADV_REMOVE : MADV_DONTNEED) ?
+	       -errno : 0;
 }
 
 static int ram_discard(struct backend *b, uint64_t offset, uint64_t len)

@@ -193,13 +193,13 @@ static void remove_deadlines(void *arg)
  * queue_thread_start - start an iothread that can serve queues
  * @t: filled in; must stay where it is
  * @index: names it iothread@index and seeds its draws
- * @cpu: CPU to run on, or -1 for any
+ * @cpus: CPUs to run on; an empty set for any
  * @policy: its poll policy
  * @delay: service time of the emulated device
  *
  * Return: 0 or a negative errno, reported.
  */
-int queue_thread_start(struct queue_thread *t, unsigned int index, int cpu,
+int queue_thread_start(struct queue_thread *t, unsigned int index, const cpu_set_t *cpus,
 		       const struct poll_policy *policy, const struct delay *delay)
 {
 	int ret = deadlines_init(&t->deadlines, expired);
@@ -210,7 +210,7 @@ int queue_thread_start(struct queue_thread *t, unsigned int index, int cpu,
 	}
 	t->delay = *delay;
 	rng_seed(&t->rng, index);
-	ret = iothread_start(&t->it, index, cpu, policy);
+	ret = iothread_start(&t->it, index, cpus, policy);
 	if (ret) {
 		deadlines_destroy(&t->deadlines);
 		return ret;

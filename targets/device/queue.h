@@ -72,7 +72,7 @@ struct queue {
 	struct vq_chain chain;
 };
 
-int queue_thread_start(struct queue_thread *t, unsigned int index, int cpu,
+int queue_thread_start(struct queue_thread *t, unsigned int index, const cpu_set_t *cpus,
 		       const struct poll_policy *policy, const struct delay *delay);
 void queue_thread_stop(struct queue_thread *t);
 int queue_start(struct queue *q, struct queue_thread *thread, uint16_t base);

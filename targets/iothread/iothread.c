@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/parse.h"
 #include "targets/iothread/iothread.h"
 
 #define EVENTS_MAX	64
@@ -208,32 +209,24 @@ static void *iothread_main(void *arg)
 	return NULL;
 }
 
-static int pin(pthread_attr_t *attr, int cpu)
-{
-	cpu_set_t set;
-
-	if (cpu < 0)
-		return 0;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return -pthread_attr_setaffinity_np(attr, sizeof(set), &set);
-}
-
 /* The thread itself: pinned from its first instruction, or not at all. */
-static int start_thread(struct iothread *it, int cpu)
+static int start_thread(struct iothread *it)
 {
+	char cpus[256] = "";
 	pthread_attr_t attr;
-	int ret;
+	int ret = 0;
 
 	pthread_attr_init(&attr);
-	ret = pin(&attr, cpu);
+	if (CPU_COUNT(&it->cpus))
+		ret = -pthread_attr_setaffinity_np(&attr, sizeof(it->cpus), &it->cpus);
 	if (!ret)
 		ret = -pthread_create(&it->thread, &attr, iothread_main, it);
 	pthread_attr_destroy(&attr);
-	if (ret && cpu >= 0)
-		fprintf(stderr, "%s: cannot start on CPU %d: %s\n", it->name, cpu, strerror(-ret));
-	else if (ret)
-		fprintf(stderr, "%s: cannot start: %s\n", it->name, strerror(-ret));
+	if (ret) {
+		format_cpu_list(&it->cpus, cpus, sizeof(cpus));
+		fprintf(stderr, "%s: cannot start on CPUs '%s': %s\n", it->name, cpus,
+			strerror(-ret));
+	}
 	return ret;
 }
 
@@ -241,18 +234,19 @@ static int start_thread(struct iothread *it, int cpu)
  * iothread_start - start an iothread
  * @it: filled in; must stay where it is
  * @index: names the thread iothread@index
- * @cpu: CPU to run on, or -1 for any
+ * @cpus: CPUs to run on; an empty set for any
  * @policy: its poll policy, copied
  *
  * Return: 0 or a negative errno, reported.
  */
-int iothread_start(struct iothread *it, unsigned int index, int cpu,
+int iothread_start(struct iothread *it, unsigned int index, const cpu_set_t *cpus,
 		   const struct poll_policy *policy)
 {
 	int ret;
 
 	memset(it, 0, sizeof(*it));
 	snprintf(it->name, sizeof(it->name), "iothread%u", index);
+	it->cpus = *cpus;
 	it->policy = *policy;
 	counter_set(&it->stats.window_now, policy->window.ns);
 	counter_set(&it->stats.window_min, policy->window.ns);
@@ -271,7 +265,7 @@ int iothread_start(struct iothread *it, unsigned int index, int cpu,
 	ret = iothread_add_source(it, &it->wake);
 	if (ret)
 		goto err;
-	ret = start_thread(it, cpu);
+	ret = start_thread(it);
 	if (!ret)
 		return 0;
 err:

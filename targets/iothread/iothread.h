@@ -3,6 +3,7 @@
 #define TARGETS_IOTHREAD_IOTHREAD_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -52,6 +53,7 @@ struct event_source {
  */
 struct iothread {
 	char name[16];
+	cpu_set_t cpus;			/* pinned to; empty for any */
 	pthread_t thread;
 	struct poll_policy policy;
 	struct iothread_stats stats;
@@ -69,7 +71,7 @@ struct iothread {
 	bool stop;
 };
 
-int iothread_start(struct iothread *it, unsigned int index, int cpu,
+int iothread_start(struct iothread *it, unsigned int index, const cpu_set_t *cpus,
 		   const struct poll_policy *policy);
 void iothread_stop(struct iothread *it);
 void iothread_call(struct iothread *it, void (*fn)(void *arg), void *arg);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "engines/virtio/job.h"
+#include "engines/virtio/transport.h"
+
+/*
+ * fio engine for polled virtio: the same driver, but no notification is ever asked for and
+ * every wait is a spin. By default the device is inside fio, so a job needs no daemon.
+ */
+
+static struct fio_option options[] = {
+	{
+		.name	= "transport",
+		.lname	= "Transport",
+		.type	= FIO_OPT_STR,
+		VIRTIO_OPTION(transport),
+		.help	= "Where the device is",
+		.def	= "embedded",
+		.posval	= {
+			{ .ival = "embedded", .oval = VIA_EMBEDDED,
+			  .help = "In fio itself, on a thread of each job" },
+			{ .ival = "vhost-user", .oval = VIA_VHOST_USER,
+			  .help = "In another process, at socket=" },
+		},
+		VIRTIO_LISTED,
+	},
+	{
+		.name	= "target",
+		.lname	= "Embedded target",
+		.type	= FIO_OPT_STR_STORE,
+		VIRTIO_OPTION(target),
+		.help	= "transport=embedded: options of vhost-user-blk-target, such as --backend ram --size 1G, without quotes; it polls busily unless --poll says otherwise",
+		VIRTIO_LISTED,
+	},
+	VIRTIO_OPTION_SOCKET,
+	VIRTIO_OPTIONS_COMMON,
+	{
+		.name	= NULL,
+	},
+};
+
+const struct virtio_transport *const virtio_transports[] = {
+	[VIA_VHOST_USER] = &via_vhost_user,
+	[VIA_EMBEDDED] = &via_embedded,
+};
+
+__attribute__((visibility("default"))) struct ioengine_ops ioengine = {
+	.name		= "dataplane-virtio-poll",
+	.version	= FIO_IOOPS_VERSION,
+	VIRTIO_JOB_HOOKS,
+	.options	= options,
+};
+
+__attribute__((constructor)) static void check_fio(void)
+{
+	engine_check_fio(&ioengine);
+}
+
+__attribute__((destructor)) static void leave_devices(void)
+{
+	shared_devices_close();
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "engines/virtio/device.h"
+#include "targets/device/queue.h"
+#include "targets/target-options.h"
+
+/*
+ * The target's own dataplane inside fio: its device code, and an iothread for each job.
+ * Driver and device share one address space, so guest addresses are addresses here.
+ */
+
+/**
+ * struct embedded_queue - the device's side of a job's queue; in the job only
+ */
+struct embedded_queue {
+	struct queue_thread thread;
+	struct queue queue;
+	bool running;
+};
+
+/**
+ * struct embedded - the device
+ * @o: the target's options
+ * @backend: where the data is; jobs forked later share it
+ * @dev: the device
+ * @mem: the arena, as the device's side sees it
+ * @cpus: where fio was allowed to run before it pinned any job
+ * @queue: one for each queue of the shared device
+ */
+struct embedded {
+	struct target_options o;
+	struct backend backend;
+	struct blk_device dev;
+	struct guest_memory mem;
+	cpu_set_t cpus;
+	struct embedded_queue *queue;
+};
+
+static const char *key(const struct virtio_options *o)
+{
+	return o->target ? o->target : "";
+}
+
+static int embedded_open(struct shared_device *dev, struct thread_data *td)
+{
+	const struct virtio_options *o = td->eo;
+	struct embedded *e = calloc(1, sizeof(*e));
+	int ret = -ENOMEM;
+
+	if (e)
+		ret = target_options_parse_embedded(&e->o, dev->key, "target=");
+	if (!ret)
+		ret = backend_open(&e->backend, target_backend_ops[e->o.backend], e->o.size, true);
+	if (ret) {
+		free(e);
+		return ret;
+	}
+	dev->priv = e;
+	sched_getaffinity(0, sizeof(e->cpus), &e->cpus);
+	blk_device_init(&e->dev, &e->backend, e->o.block_size, e->o.read_only, e->o.num_queues);
+	e->dev.request_cost_ns = e->o.request_cost_ns;
+
+	dev->features = e->dev.features & blk_driver_features(o->event_idx, o->indirect);
+	blk_limits_read(&dev->limits, &e->dev.config, dev->features);
+	dev->max_queues = e->o.num_queues;
+	dev->peer_fd = -1;
+	return 0;
+}
+
+static int embedded_start(struct shared_device *dev, struct thread_data *td)
+{
+	struct embedded *e = dev->priv;
+	uint64_t base = (uintptr_t)dev->arena.base;
+
+	e->queue = calloc(dev->nr_queues, sizeof(*e->queue));
+	if (!e->queue) {
+		log_err("%s: no memory for %u queues\n", td->o.name, dev->nr_queues);
+		return -ENOMEM;
+	}
+	e->mem = (struct guest_memory) {
+		.nr = 1,
+		.region = { {
+			.guest = base,
+			.user = base,
+			.size = dev->arena.size,
+			.host = dev->arena.base,
+		} },
+	};
+	return 0;
+}
+
+/*
+ * The iothread goes to --cpus, or to a CPU that fio may use and the job does not, or, when
+ * there is none, to any: never to the job's own by inheritance.
+ */
+static void choose_cpus(const struct embedded *e, unsigned int index, cpu_set_t *set)
+{
+	cpu_set_t own;
+
+	target_options_cpu(&e->o, index, set);
+	if (CPU_COUNT(set))
+		return;
+	sched_getaffinity(0, sizeof(own), &own);
+	CPU_XOR(set, &e->cpus, &own);
+	CPU_AND(set, set, &e->cpus);
+	if (!CPU_COUNT(set))
+		*set = e->cpus;
+}
+
+/* A chain that our own driver wrote and our own device cannot read is a bug of ours. */
+static void on_broken(void *owner, struct queue *q, int err)
+{
+	(void)q;
+	log_err("%s: the embedded target stops: %s\n", (const char *)owner, strerror(-err));
+}
+
+static int start_queue(struct shared_device *dev, struct embedded *e, unsigned int index,
+		       const char *name)
+{
+	struct embedded_queue *eq = &e->queue[index];
+	struct split_driver ring;
+	struct queue *q = &eq->queue;
+	int ret;
+
+	split_driver_init(&ring, dev->queue[index].mem, dev->queue_size, false);
+	*q = (struct queue) {
+		.dev = &e->dev,
+		.mem = &e->mem,
+		.call_fd = dev->queue[index].call_fd,
+		.on_broken = on_broken,
+		.owner = (void *)name,
+	};
+	q->source.fd = dev->queue[index].kick_fd;
+	q->ring.event_idx = dev->features >> VIRTIO_RING_F_EVENT_IDX & 1;
+	q->ring.indirect = dev->features >> VIRTIO_RING_F_INDIRECT_DESC & 1;
+	ret = split_device_init(&q->ring, &e->mem, dev->queue_size, (uintptr_t)ring.desc,
+				(uintptr_t)ring.avail, (uintptr_t)ring.used);
+	if (!ret)
+		ret = queue_start(q, &eq->thread, ring.used_idx);
+	return ret;
+}
+
+static int embedded_attach(struct shared_device *dev, struct thread_data *td, unsigned int index)
+{
+	struct embedded *e = dev->priv;
+	struct embedded_queue *eq = &e->queue[index];
+	struct poll_policy policy;
+	cpu_set_t cpus;
+	int ret;
+
+	poll_policy_init(&policy, e->o.poll, e->o.poll_max_ns, e->o.poll_grow, e->o.poll_shrink);
+	choose_cpus(e, index, &cpus);
+	ret = queue_thread_start(&eq->thread, index, &cpus, &policy, &e->o.delay);
+	if (ret)
+		return ret;
+	ret = start_queue(dev, e, index, td->o.name);
+	if (ret) {
+		log_err("%s: cannot start queue %u: %s\n", td->o.name, index, strerror(-ret));
+		queue_thread_stop(&eq->thread);
+		return ret;
+	}
+	eq->running = true;
+	return 0;
+}
+
+static void embedded_detach(struct shared_device *dev, unsigned int index, bool dead)
+{
+	struct embedded *e = dev->priv;
+	struct embedded_queue *eq = &e->queue[index];
+
+	queue_stop(&eq->queue, dead);
+	queue_thread_stop(&eq->thread);
+	eq->running = false;
+}
+
+static void embedded_stats(struct shared_device *dev, unsigned int index, struct json *w)
+{
+	struct embedded *e = dev->priv;
+	struct embedded_queue *eq = &e->queue[index];
+
+	json_open_object(w, "options");
+	options_json(w, target_option_table, &e->o);
+	json_close_object(w);
+	json_open_array(w, "iothreads");
+	iothread_sample_cpu(&eq->thread.it);
+	iothread_stats_json(w, &eq->thread.it);
+	json_close_array(w);
+}
+
+/* In a forked job's parent nothing runs; in a process of threads all have detached. */
+static void embedded_close(struct shared_device *dev)
+{
+	struct embedded *e = dev->priv;
+
+	if (!e)
+		return;
+	backend_close(&e->backend);
+	free(e->queue);
+	free(e);
+}
+
+const struct virtio_transport via_embedded = {
+	.name = "embedded",
+	.key = key,
+	.open = embedded_open,
+	.start = embedded_start,
+	.attach = embedded_attach,
+	.detach = embedded_detach,
+	.stats = embedded_stats,
+	.close = embedded_close,
+};
