@@ -82,7 +82,7 @@ stop()
 	kill -TERM "$pid" 2>/dev/null
 	while kill -0 "$pid" 2>/dev/null && ((tries-- > 0)); do
 		# A zombie is still there for kill, but has ended.
-		[[ $(ps -o state= -p "$pid" 2>/dev/null) == Z* ]] && break
+		grep -qs '^State:.Z' "/proc/$pid/status" && break
 		sleep 0.05
 	done
 	((tries > 0)) || kill -KILL "$pid" 2>/dev/null

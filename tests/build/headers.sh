@@ -4,6 +4,7 @@
 # to do where there is none, and is done at once when it has been done.
 . "$(dirname "$0")/../lib.sh"
 
+unset FIO FIO_SRC FIO_GIT
 version=$(fio --version) || skip "needs fio"
 [ -e "$SRC/build/$version/.ready" ] || skip "make has not run"
 headers=$SRC/scripts/fio-headers
