@@ -73,7 +73,7 @@ help:
 	@echo 'make             build everything into build/ (first installs what is missing)'
 	@echo 'make demo        build, then a short study: does polling pay here'
 	@echo 'make check       build, then run the tests'
-	@echo 'make check-full  the same, and the sanitizers and the other compiler (slow)'
+	@echo 'make check-full  the same, and make demo on a bare root of the distribution (slow)'
 	@echo 'make install     PREFIX=$(PREFIX) DESTDIR='
 	@echo 'make clean       remove what was built, keep headers of fio; distclean: those too'
 	@echo

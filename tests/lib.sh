@@ -79,13 +79,13 @@ requires_built()
 stop()
 {
 	local pid=$1 status=0 tries=$((${2:-10} * 20))
-	kill -TERM "$pid" 2>/dev/null
+	kill -TERM "$pid" 2>/dev/null || true
 	while kill -0 "$pid" 2>/dev/null && ((tries-- > 0)); do
 		# A zombie is still there for kill, but has ended.
 		grep -qs '^State:.Z' "/proc/$pid/status" && break
 		sleep 0.05
 	done
-	((tries > 0)) || kill -KILL "$pid" 2>/dev/null
+	((tries > 0)) || kill -KILL "$pid" 2>/dev/null || true
 	wait "$pid" 2>/dev/null || status=$?
 	return $status
 }
