@@ -30,15 +30,23 @@ def draw(result, svg, png):
     if cpu:
         _cpu(axes[1][0], result, places)
     last = axes[-1][0]
-    last.set_xticks(list(labels), list(labels.values()),
-                    rotation=45 if len(labels) > 12 else 0,
-                    ha="right" if len(labels) > 12 else "center")
+    crowded = _crowded(labels)
+    last.set_xticks(list(labels), list(labels.values()), rotation=45 if crowded else 0,
+                    ha="right" if crowded else "center")
     last.set_xlabel(name)
     # The page has the title above the SVG already; the PNG goes about alone.
     figure.savefig(svg, metadata={"Date": None, "Creator": None})
     figure.suptitle(result["study"]["title"] or result["study"]["name"], fontsize=12)
     figure.savefig(png, dpi=130)
     pyplot.close(figure)
+
+
+def _crowded(labels):
+    """True where neighbouring tick labels would touch, at about 110 characters across."""
+    xs = sorted(labels)
+    room = 110 / ((xs[-1] - xs[0]) or 1)
+    return any(len(labels[a]) / 2 + len(labels[b]) / 2 + 1 > (b - a) * room
+               for a, b in zip(xs, xs[1:]))
 
 
 def _places(result):
@@ -99,24 +107,21 @@ def _legend(axis):
 
 
 def _cpu(axis, result, places):
-    """User and system stacked, one bar a series at each x."""
+    """User and system stacked, one bar a series at each x, in the colours above."""
     lines = shape.series(result)
     ticks = sorted(set(places.values()))
     step = min((b - a for a, b in zip(ticks, ticks[1:])), default=1)
     width = 0.8 * step / len(lines)
-    for i, (label, line) in enumerate(lines):
+    for i, (_, line) in enumerate(lines):
         xs = [places[a["name"]] + (i - (len(lines) - 1) / 2) * width for a in line]
         user = [shape.value(a, "target_user") or 0 for a in line]
         system = [shape.value(a, "target_system") or 0 for a in line]
         colour = _COLOURS[i % len(_COLOURS)]
-        axis.bar(xs, user, width * 0.92, color=colour, label=f"{label} user".strip())
-        axis.bar(xs, system, width * 0.92, bottom=user, color=colour, alpha=0.4,
-                 label=f"{label} system".strip())
+        axis.bar(xs, user, width * 0.92, color=colour)
+        axis.bar(xs, system, width * 0.92, bottom=user, color=colour, alpha=0.4)
     for i, base in enumerate(shape.outside(result)):
         if shape.value(base, "target_cpu") is not None:
             axis.axhline(shape.value(base, "target_cpu"), color="#555555",
-                         linestyle=_DASHES[i % len(_DASHES)],
-                         label=f"baseline {shape.label(base['values'])}, both")
+                         linestyle=_DASHES[i % len(_DASHES)])
     axis.set_ylim(bottom=0)
-    axis.set_ylabel("target CPU, % of one")
-    _legend(axis)
+    axis.set_ylabel("target CPU, % of one\ndark: user, light: system")
