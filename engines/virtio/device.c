@@ -183,7 +183,7 @@ static int set_up(struct shared_device *dev, struct thread_data *td)
 	return dev->transport->start(dev, td);
 }
 
-static void destroy(struct shared_device *dev)
+static void tear_down(struct shared_device *dev)
 {
 	dev->transport->close(dev);
 	for (unsigned int i = 0; dev->queue && i < dev->nr_queues; i++) {
@@ -197,6 +197,12 @@ static void destroy(struct shared_device *dev)
 	if (dev->arena.size)
 		arena_destroy(&dev->arena);
 	free(dev->queue);
+}
+
+static void destroy(struct shared_device *dev)
+{
+	if (!dev->error)
+		tear_down(dev);
 	free(dev->key);
 	free(dev);
 }
@@ -210,26 +216,28 @@ static struct shared_device *find(const struct thread_data *td)
 	return dev;
 }
 
+/*
+ * A device that could not be set up stays in the list too, so that the other jobs do not
+ * wait for its answer once more each.
+ */
 static struct shared_device *create(struct thread_data *td)
 {
 	struct shared_device *dev = calloc(1, sizeof(*dev));
-	int ret = -ENOMEM;
 
 	if (!dev)
-		goto err;
+		return NULL;
 	dev->transport = virtio_transport(options(td));
 	dev->key = strdup(device_key(td));
-	if (dev->key)
-		ret = set_up(dev, td);
-	if (!ret) {
-		dev->next = devices;
-		devices = dev;
-		return dev;
+	if (!dev->key) {
+		free(dev);
+		return NULL;
 	}
-	destroy(dev);
-err:
-	td_verror(td, -ret, "device set-up");
-	return NULL;
+	dev->error = set_up(dev, td);
+	if (dev->error)
+		tear_down(dev);
+	dev->next = devices;
+	devices = dev;
+	return dev;
 }
 
 /**
@@ -252,7 +260,10 @@ struct shared_device *shared_device_get(struct thread_data *td)
 	if (!dev)
 		dev = create(td);
 	pthread_mutex_unlock(&devices_lock);
-	return dev;
+	if (dev && !dev->error)
+		return dev;
+	td_verror(td, dev ? -dev->error : ENOMEM, "device set-up");
+	return NULL;
 }
 
 /* Whether the process or thread that holds a queue is gone. */

@@ -25,6 +25,7 @@ struct shared_queue {
  * @next: in the list of this process
  * @transport: how it is reached
  * @key: which device it is, among those of its transport
+ * @error: why it could not be set up, a negative errno, or 0; then it has nothing else
  * @priv: the transport's own
  * @features: negotiated features
  * @limits: what the device can do
@@ -45,6 +46,7 @@ struct shared_device {
 	struct shared_device *next;
 	const struct virtio_transport *transport;
 	char *key;
+	int error;
 	void *priv;
 	uint64_t features;
 	struct blk_limits limits;

@@ -66,7 +66,11 @@ static int vu_start(struct shared_device *dev, struct thread_data *td)
 		ret = vu_front_start_queue(f, i, dev->queue_size, ring.desc, ring.avail, ring.used,
 					   q->kick_fd, q->call_fd);
 	}
-	return ret ? report(td, "start the queues of", dev, ret) : 0;
+	if (ret != -EREMOTEIO)
+		return ret ? report(td, "start the queues of", dev, ret) : 0;
+	log_err("%s: vhost-user device %s refuses %u queues of %u entries, see queue_size= and iodepth=\n",
+		td->o.name, dev->key, dev->nr_queues, dev->queue_size);
+	return ret;
 }
 
 static void vu_close(struct shared_device *dev)
