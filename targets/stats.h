@@ -35,7 +35,7 @@ struct iothread_stats {
 	counter_t window_max;
 	counter_t kicks;		/* notifications received */
 	counter_t calls;		/* notifications sent */
-	counter_t calls_suppressed;	/* batches returned that the driver wanted no call for */
+	counter_t batches;		/* returned to drivers, with or without a call */
 	counter_t requests[REQ_KINDS];
 	counter_t bytes[REQ_KINDS];
 	counter_t errors;

@@ -49,6 +49,7 @@ void split_device_resume(struct split_device *d, uint16_t avail_idx)
 	d->avail_seen = avail_idx;
 	d->used_idx = ring_load16(&d->used->idx, memory_order_relaxed);
 	d->published = d->used_idx;
+	d->settled = d->used_idx;
 	d->kicks_off = ring_load16(&d->used->flags, memory_order_relaxed) & VRING_USED_F_NO_NOTIFY;
 }
 
@@ -189,34 +190,64 @@ void split_device_push(struct split_device *d, uint16_t head, uint32_t written)
 {
 	struct vring_used_elem *elem = &d->used->ring[d->used_idx & (d->num - 1)];
 
-	ring_store32(&elem->id, head);
-	ring_store32(&elem->len, written);
+	/* An element that is right already, as at depth 1, is left to the driver's cache. */
+	if (ring_load32(&elem->id) != head)
+		ring_store32(&elem->id, head);
+	if (ring_load32(&elem->len) != written)
+		ring_store32(&elem->len, written);
 	d->used_idx++;
+}
+
+/* Whether the driver asked to be called for requests from @old on (VIRTIO 1.2, 2.7.7). */
+static bool call_wanted(const struct split_device *d, uint16_t old)
+{
+	if (d->event_idx)
+		return vring_need_event(ring_load16(ring_used_event(d->avail, d->num),
+						    memory_order_relaxed), d->used_idx, old);
+	return !(ring_load16(&d->avail->flags, memory_order_relaxed) & VRING_AVAIL_F_NO_INTERRUPT);
 }
 
 /**
  * split_device_publish - show the driver all requests returned so far
  * @d: the queue
  *
- * Return: whether the driver asked to be called for them (VIRTIO 1.2, 2.7.7).
+ * A driver that is just falling asleep may be missed: see split_driver_publish(), whose
+ * mirror image this is.
+ *
+ * Return: whether to call the driver now.
  */
 bool split_device_publish(struct split_device *d)
 {
-	uint16_t old = d->published;
-
-	if (old == d->used_idx)
+	if (d->published == d->used_idx)
 		return false;
 	d->published = d->used_idx;
 
 	/* pairs with the acquire of used->idx in split_driver_has_used() */
 	ring_store16(&d->used->idx, d->used_idx, memory_order_release);
+	if (!call_wanted(d, d->settled))
+		return false;
+	d->settled = d->used_idx;
+	return true;
+}
+
+/**
+ * split_device_settle - find out for certain whether published requests need a call
+ * @d: the queue
+ *
+ * To be called when no request is at hand, before waiting for one.
+ *
+ * Return: whether to call the driver now.
+ */
+bool split_device_settle(struct split_device *d)
+{
+	uint16_t old = d->settled;
+
+	if (old == d->published)
+		return false;
+	d->settled = d->published;
 	/* pairs with the fence in split_driver_enable_calls(): index first, then its wish */
 	atomic_thread_fence(memory_order_seq_cst);
-
-	if (d->event_idx)
-		return vring_need_event(ring_load16(ring_used_event(d->avail, d->num),
-						    memory_order_relaxed), d->used_idx, old);
-	return !(ring_load16(&d->avail->flags, memory_order_relaxed) & VRING_AVAIL_F_NO_INTERRUPT);
+	return call_wanted(d, old);
 }
 
 /**
@@ -233,7 +264,7 @@ bool split_device_enable_kicks(struct split_device *d)
 		d->kicks_off = false;
 		ring_store16(&d->used->flags, 0, memory_order_relaxed);
 	}
-	/* pairs with the fence in split_driver_publish() */
+	/* pairs with the fence in split_driver_settle() */
 	atomic_thread_fence(memory_order_seq_cst);
 	return split_device_has_avail(d);
 }

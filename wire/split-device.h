@@ -40,6 +40,7 @@ struct split_device {
 	uint16_t avail_seen;	/* avail index as last read from the ring */
 	uint16_t used_idx;	/* next used entry to fill */
 	uint16_t published;	/* used index the driver has been shown */
+	uint16_t settled;	/* used index up to which a call is certain or not wanted */
 };
 
 int split_device_init(struct split_device *d, const struct guest_memory *mem, unsigned int num,
@@ -48,6 +49,7 @@ void split_device_resume(struct split_device *d, uint16_t avail_idx);
 int split_device_pop(struct split_device *d, const struct guest_memory *mem, struct vq_chain *c);
 void split_device_push(struct split_device *d, uint16_t head, uint32_t written);
 bool split_device_publish(struct split_device *d);
+bool split_device_settle(struct split_device *d);
 bool split_device_enable_kicks(struct split_device *d);
 void split_device_disable_kicks(struct split_device *d);
 

@@ -53,6 +53,7 @@ void split_driver_init(struct split_driver *d, void *mem, unsigned int num, bool
 	};
 	d->avail_idx = ring_load16(&d->avail->idx, memory_order_relaxed);
 	d->published = d->avail_idx;
+	d->settled = d->avail_idx;
 	/* pairs with the release of used->idx in split_device_publish() */
 	d->used_idx = ring_load16(&d->used->idx, memory_order_acquire);
 	d->used_seen = d->used_idx;
@@ -73,9 +74,13 @@ static void set_desc(struct vring_desc *desc, uint64_t addr, uint32_t len, uint1
 		ring_store16(&desc->next, next, memory_order_relaxed);
 }
 
+/* An entry that is right already, as at depth 1, is left to the device's cache. */
 static void add_head(struct split_driver *d, uint16_t head)
 {
-	ring_store16(&d->avail->ring[d->avail_idx & (d->num - 1)], head, memory_order_relaxed);
+	__virtio16 *entry = &d->avail->ring[d->avail_idx & (d->num - 1)];
+
+	if (ring_load16(entry, memory_order_relaxed) != head)
+		ring_store16(entry, head, memory_order_relaxed);
 	d->avail_idx++;
 }
 
@@ -119,32 +124,60 @@ void split_driver_add_chain(struct split_driver *d, unsigned int slot,
 	add_head(d, head);
 }
 
+/* Whether the device asked to be kicked for requests from @old on (VIRTIO 1.2, 2.7.10). */
+static bool kick_wanted(const struct split_driver *d, uint16_t old)
+{
+	if (d->event_idx)
+		return vring_need_event(ring_load16(ring_avail_event(d->used, d->num),
+						    memory_order_relaxed), d->avail_idx, old);
+	return !(ring_load16(&d->used->flags, memory_order_relaxed) & VRING_USED_F_NO_NOTIFY);
+}
+
 /**
  * split_driver_publish - show the device all requests added so far
  * @d: the queue
  *
- * Return: whether the device asked to be kicked for them (VIRTIO 1.2, 2.7.10).
+ * A device that sleeps has said so long ago, and is seen to want a kick at once. One that
+ * is just falling asleep may be missed, as that would need a full fence, a cache line's
+ * way to the device and back for each request: split_driver_settle() makes up for it.
+ *
+ * Return: whether to kick the device now.
  */
 bool split_driver_publish(struct split_driver *d)
 {
-	uint16_t old = d->published;
-
-	if (old == d->avail_idx)
+	if (d->published == d->avail_idx)
 		return false;
 	d->published = d->avail_idx;
 
 	/* pairs with the acquire of avail->idx in split_device_has_avail() */
 	ring_store16(&d->avail->idx, d->avail_idx, memory_order_release);
+	if (!kick_wanted(d, d->settled))
+		return false;
+	d->settled = d->avail_idx;
+	return true;
+}
+
+/**
+ * split_driver_settle - find out for certain whether published requests need a kick
+ * @d: the queue
+ *
+ * To be called when no completion is at hand, before waiting for one.
+ *
+ * Return: whether to kick the device now.
+ */
+bool split_driver_settle(struct split_driver *d)
+{
+	uint16_t old = d->settled;
+
+	if (old == d->published)
+		return false;
+	d->settled = d->published;
 	/*
-	 * The device stores its wish and then looks at avail->idx; we store avail->idx
-	 * and then look at its wish. Pairs with the fence in split_device_enable_kicks().
+	 * The device stores its wish and then looks at avail->idx; we have stored avail->idx
+	 * and now look at its wish. Pairs with the fence in split_device_enable_kicks().
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-
-	if (d->event_idx)
-		return vring_need_event(ring_load16(ring_avail_event(d->used, d->num),
-						    memory_order_relaxed), d->avail_idx, old);
-	return !(ring_load16(&d->used->flags, memory_order_relaxed) & VRING_USED_F_NO_NOTIFY);
+	return kick_wanted(d, old);
 }
 
 /**
@@ -161,7 +194,7 @@ bool split_driver_enable_calls(struct split_driver *d)
 		d->calls_off = false;
 		ring_store16(&d->avail->flags, 0, memory_order_relaxed);
 	}
-	/* pairs with the fence in split_device_publish(): see split_driver_publish() */
+	/* pairs with the fence in split_device_settle(): see split_device_settle() */
 	atomic_thread_fence(memory_order_seq_cst);
 	return split_driver_has_used(d);
 }

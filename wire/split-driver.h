@@ -35,6 +35,7 @@ struct split_driver {
 	bool event_idx;
 	uint16_t avail_idx;	/* next avail entry to fill */
 	uint16_t published;	/* avail index the device has been shown */
+	uint16_t settled;	/* avail index up to which a kick is certain or not wanted */
 	uint16_t used_idx;	/* next used entry to read */
 	uint16_t used_seen;	/* used index as last read from the ring */
 	bool calls_off;		/* the flag in avail is set (without event_idx) */
@@ -47,6 +48,7 @@ void split_driver_add_indirect(struct split_driver *d, unsigned int slot, uint64
 void split_driver_add_chain(struct split_driver *d, unsigned int slot,
 			    const struct split_seg *seg, unsigned int n);
 bool split_driver_publish(struct split_driver *d);
+bool split_driver_settle(struct split_driver *d);
 bool split_driver_enable_calls(struct split_driver *d);
 void split_driver_disable_calls(struct split_driver *d);
 int split_driver_next_used(struct split_driver *d, uint32_t *id, uint32_t *written);

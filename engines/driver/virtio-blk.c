@@ -246,24 +246,10 @@ void blk_queue_discard(struct blk_queue *q, uint64_t offset, uint32_t len, void 
 	add(q, i, (uintptr_t)&s->range + q->guest_offset, sizeof(s->range), false);
 }
 
-/**
- * blk_queue_submit - show the device all that was queued; one kick, if it wants one
- * @q: the queue
- *
- * Return: 0, or what writing the kick eventfd said.
- */
-int blk_queue_submit(struct blk_queue *q)
+static int kick(struct blk_queue *q)
 {
-	uint16_t batch = q->ring.avail_idx - q->ring.published;
 	uint64_t one = 1;
 
-	if (!batch)
-		return 0;
-	hist_add(&q->stats.batch, batch);
-	if (!split_driver_publish(&q->ring)) {
-		q->stats.kicks_suppressed++;
-		return 0;
-	}
 	q->stats.kicks++;
 	while (write(q->kick_fd, &one, sizeof(one)) < 0) {
 		/* EAGAIN: the counter is full of kicks not taken yet, so one is pending anyway. */
@@ -273,6 +259,36 @@ int blk_queue_submit(struct blk_queue *q)
 			return -errno;
 	}
 	return 0;
+}
+
+/**
+ * blk_queue_submit - show the device all that was queued; one kick, if it wants one
+ * @q: the queue
+ *
+ * Return: 0, or what writing the kick eventfd said.
+ */
+int blk_queue_submit(struct blk_queue *q)
+{
+	uint16_t batch = q->ring.avail_idx - q->ring.published;
+
+	if (!batch)
+		return 0;
+	hist_add(&q->stats.batch, batch);
+	q->stats.batches++;
+	return split_driver_publish(&q->ring) ? kick(q) : 0;
+}
+
+/**
+ * blk_queue_settle - make sure that the device will notice what was submitted
+ * @q: the queue, in which no completion is at hand
+ *
+ * Must come between blk_queue_submit() and waiting for a completion.
+ *
+ * Return: 0, or what writing the kick eventfd said.
+ */
+int blk_queue_settle(struct blk_queue *q)
+{
+	return split_driver_settle(&q->ring) ? kick(q) : 0;
 }
 
 static int status_to_errno(uint8_t status)

@@ -66,12 +66,12 @@ struct blk_request {
 /**
  * struct blk_stats - what a queue counts; written and read by its job alone
  * @kicks: kicks sent
- * @kicks_suppressed: batches the device wanted no kick for
+ * @batches: times requests were shown to the device
  * @batch: requests shown to the device at once
  */
 struct blk_stats {
 	uint64_t kicks;
-	uint64_t kicks_suppressed;
+	uint64_t batches;
 	struct hist batch;
 };
 
@@ -116,6 +116,7 @@ void blk_queue_rw(struct blk_queue *q, bool write, uint64_t offset, void *buf, u
 void blk_queue_flush(struct blk_queue *q, void *tag);
 void blk_queue_discard(struct blk_queue *q, uint64_t offset, uint32_t len, void *tag);
 int blk_queue_submit(struct blk_queue *q);
+int blk_queue_settle(struct blk_queue *q);
 int blk_queue_next(struct blk_queue *q, void **tag, int *err);
 bool blk_queue_stuck(const struct blk_queue *q, uint32_t max_age);
 

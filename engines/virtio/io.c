@@ -247,9 +247,13 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 
 		reap(j, max);
 		continue_split(j);
-		if (j->nr_event >= min || j->dead)
+		if ((j->nr_event && j->nr_event >= min) || j->dead)
 			break;
-		ret = waiter_wait(&j->waiter, timeout);
+		ret = blk_queue_settle(&j->queue);
+		if (!ret && j->nr_event >= min)
+			break;
+		if (!ret)
+			ret = waiter_wait(&j->waiter, timeout);
 		if (ret == -ETIMEDOUT && limited)
 			break;
 		if (ret)

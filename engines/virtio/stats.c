@@ -23,7 +23,7 @@ static void write_stats(struct json *w, struct virtio_job *j)
 	json_str(w, "wait_mode", wait_names[j->waiter.mode]);
 	json_open_object(w, "notifications");
 	json_u64(w, "sent", s->kicks);
-	json_u64(w, "suppressed", s->kicks_suppressed);
+	json_u64(w, "suppressed", s->batches - s->kicks);
 	json_u64(w, "received", ws->calls);
 	json_close_object(w);
 	json_u64(w, "polls", ws->polls);

@@ -23,6 +23,8 @@ static void call_driver(struct queue *q)
 {
 	uint64_t one = 1;
 
+	if (q->call_fd < 0)
+		return;
 	counter_add(&stats(q)->calls, 1);
 	/* EAGAIN: the counter is full of calls not taken yet, so one is pending anyway. */
 	if (write(q->call_fd, &one, sizeof(one)) < 0 && errno != EAGAIN && errno != EINTR)
@@ -33,21 +35,26 @@ static void call_driver(struct queue *q)
 /* Show the driver what has been returned. */
 static void publish(struct queue *q)
 {
-	bool wanted;
-
 	if (q->ring.published == q->ring.used_idx)
 		return;
-	wanted = split_device_publish(&q->ring);
-	if (wanted && q->call_fd >= 0)
+	counter_add(&stats(q)->batches, 1);
+	if (split_device_publish(&q->ring))
 		call_driver(q);
-	else
-		counter_add(&stats(q)->calls_suppressed, 1);
+}
+
+/* With nothing to do there is time to make sure that the driver noticed. */
+static void settle(struct queue *q)
+{
+	if (split_device_settle(&q->ring))
+		call_driver(q);
 }
 
 static void give_back(struct queue *q, uint16_t head, uint8_t *status_at, uint8_t status,
 		      uint32_t written)
 {
-	*status_at = status;
+	/* Mostly it is there from the last time, and then the driver keeps its cache line. */
+	if (*status_at != status)
+		*status_at = status;
 	split_device_push(&q->ring, head, written);
 }
 
@@ -139,14 +146,22 @@ static bool queue_poll(struct event_source *s, uint64_t now)
 	struct queue *q = source_to_queue(s);
 
 	(void)now;
-	return !q->broken && split_device_has_avail(&q->ring);
+	if (q->broken)
+		return false;
+	if (split_device_has_avail(&q->ring))
+		return true;
+	settle(q);
+	return false;
 }
 
 static bool queue_arm(struct event_source *s)
 {
 	struct queue *q = source_to_queue(s);
 
-	return !q->broken && split_device_enable_kicks(&q->ring);
+	if (q->broken)
+		return false;
+	settle(q);
+	return split_device_enable_kicks(&q->ring);
 }
 
 static void queue_disarm(struct event_source *s)
