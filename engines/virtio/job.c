@@ -18,10 +18,11 @@ int virtio_job_setup(struct thread_data *td)
 	struct shared_device *dev;
 	int ret;
 
-	if (td->o.io_submit_mode == IO_MODE_OFFLOAD) {
-		log_err("%s: io_submit_mode=offload cannot be used: a virtqueue belongs to one thread\n",
+	/* fio says so itself, but too late, and then goes on without buffers. */
+	if (fio_option_is_set(&td->o, mem_type)) {
+		log_err("%s: mem= cannot be used: I/O buffers are in memory shared with the device\n",
 			td->o.name);
-		td_verror(td, EINVAL, "io_submit_mode");
+		td_verror(td, EINVAL, "mem");
 		return 1;
 	}
 	dev = shared_device_get(td);
