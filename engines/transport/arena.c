@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <linux/memfd.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "engines/transport/arena.h"
 
-/* Map @size bytes on a 2 MiB boundary, by asking for more address space than that. */
-static char *map_aligned(int fd, size_t size)
+/*
+ * Map @size bytes on a 2 MiB boundary, by asking for more address space than that. Huge
+ * pages are reserved here, because a page that turns out to be missing later is a SIGBUS.
+ */
+static char *map_aligned(int fd, size_t size, bool huge)
 {
+	int reserve = huge ? 0 : MAP_NORESERVE;
 	char *room = mmap(NULL, size + ARENA_ALIGN, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uintptr_t base;
@@ -15,7 +20,7 @@ static char *map_aligned(int fd, size_t size)
 	if (room == MAP_FAILED)
 		return MAP_FAILED;
 	base = ((uintptr_t)room + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-	if (mmap((void *)base, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+	if (mmap((void *)base, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | reserve,
 		 fd, 0) == MAP_FAILED) {
 		munmap(room, size + ARENA_ALIGN);
 		return MAP_FAILED;
@@ -31,15 +36,17 @@ static char *map_aligned(int fd, size_t size)
  * arena_create - reserve memory
  * @a: filled in; its size stays 0 on failure
  * @size: bytes, a multiple of ARENA_ALIGN
+ * @huge: in huge pages of 2 MiB
  *
- * Return: 0 or a negative errno.
+ * Return: 0 or a negative errno; -ENOMEM when there are not enough huge pages.
  */
-int arena_create(struct arena *a, size_t size)
+int arena_create(struct arena *a, size_t size, bool huge)
 {
 	int ret;
 
 	a->size = 0;
-	a->fd = memfd_create("fio-dataplane", MFD_CLOEXEC);
+	a->fd = memfd_create("fio-dataplane",
+			     MFD_CLOEXEC | (huge ? MFD_HUGETLB | MFD_HUGE_2MB : 0));
 	if (a->fd < 0)
 		return -errno;
 	if (ftruncate(a->fd, size)) {
@@ -47,7 +54,7 @@ int arena_create(struct arena *a, size_t size)
 		close(a->fd);
 		return ret;
 	}
-	a->base = map_aligned(a->fd, size);
+	a->base = map_aligned(a->fd, size, huge);
 	if (a->base == MAP_FAILED) {
 		ret = -errno;
 		close(a->fd);

@@ -2,6 +2,7 @@
 #ifndef ENGINES_TRANSPORT_ARENA_H
 #define ENGINES_TRANSPORT_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,7 +13,7 @@
  * struct arena - memory shared between jobs, forked or threads, and the device
  * @fd: memfd that the device maps
  * @base: where it is mapped here, and in every job forked later
- * @size: bytes; what nobody touches takes no memory
+ * @size: bytes; what nobody touches takes no memory, unless in huge pages
  */
 struct arena {
 	int fd;
@@ -20,7 +21,7 @@ struct arena {
 	size_t size;
 };
 
-int arena_create(struct arena *a, size_t size);
+int arena_create(struct arena *a, size_t size, bool huge);
 void arena_destroy(struct arena *a);
 
 #endif

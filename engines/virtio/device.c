@@ -129,13 +129,13 @@ static int choose_queue_size(struct shared_device *dev, const struct demand *d, 
 	return 0;
 }
 
-static int alloc_queues(struct shared_device *dev, const struct demand *d)
+static int alloc_queues(struct shared_device *dev, const struct demand *d, bool huge)
 {
 	size_t mem_bytes = align(blk_queue_bytes(dev->queue_size));
 	size_t stride = mem_bytes + align(d->buffer_bytes);
 	int ret;
 
-	ret = arena_create(&dev->arena, stride * d->queues);
+	ret = arena_create(&dev->arena, stride * d->queues, huge);
 	if (ret)
 		return ret;
 	dev->buffer_bytes = stride - mem_bytes;
@@ -175,9 +175,11 @@ static int set_up(struct shared_device *dev, struct thread_data *td)
 	ret = choose_queue_size(dev, &d, td->o.name);
 	if (ret)
 		return ret;
-	ret = alloc_queues(dev, &d);
+	ret = alloc_queues(dev, &d, options(td)->hugepages);
 	if (ret) {
-		log_err("%s: cannot allocate %u queues: %s\n", td->o.name, d.queues, strerror(-ret));
+		log_err("%s: cannot allocate %u queues%s: %s\n", td->o.name, d.queues,
+			options(td)->hugepages ? " in huge pages (vm.nr_hugepages)" : "",
+			strerror(-ret));
 		return ret;
 	}
 	return dev->transport->start(dev, td);

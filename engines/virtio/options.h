@@ -20,6 +20,7 @@ enum virtio_transport_kind {
  * @wait_poll_max_ns: longest polling window of WAIT_ADAPTIVE
  * @stuck_timeout: seconds after which a request counts as lost
  * @queue_size: entries of a virtqueue, 0 for what iodepth needs
+ * @hugepages: rings and I/O buffers in huge pages
  * @event_idx: negotiate VIRTIO_RING_F_EVENT_IDX
  * @indirect: negotiate VIRTIO_RING_F_INDIRECT_DESC
  * @dp_stats: prefix of the files with what the engine counted
@@ -33,6 +34,7 @@ struct virtio_options {
 	unsigned long long wait_poll_max_ns;
 	unsigned int stuck_timeout;
 	unsigned int queue_size;
+	unsigned int hugepages;
 	unsigned int event_idx;
 	unsigned int indirect;
 	char *dp_stats;
@@ -67,6 +69,14 @@ struct virtio_options {
 	.type	= FIO_OPT_INT, \
 	VIRTIO_OPTION(queue_size), \
 	.help	= "Entries of a virtqueue, a power of two; 0 for as many as iodepth needs, at least 128", \
+	.def	= "0", \
+	VIRTIO_LISTED, \
+}, { \
+	.name	= "hugepages", \
+	.lname	= "Huge pages", \
+	.type	= FIO_OPT_BOOL, \
+	VIRTIO_OPTION(hugepages), \
+	.help	= "Put rings and I/O buffers into huge pages of 2 MiB, which vm.nr_hugepages has to provide", \
 	.def	= "0", \
 	VIRTIO_LISTED, \
 }, { \
