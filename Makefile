@@ -61,7 +61,7 @@ unit_files := $(units:tests/unit/%.c=$(B)/tests/unit/%)
 test_engine_files := $(test_engines:tests/build/%.c=$(B)/tests/build/%.so)
 man_pages := $(mains:targets/%.c=$(B)/man/%.1)
 
-.PHONY: all tests demo check check-full install clean distclean help FORCE
+.PHONY: all tests demo check check-full check-guest install clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -73,6 +73,7 @@ help:
 	@echo 'make             build everything into build/ (first installs what is missing)'
 	@echo 'make demo        build, then a short study: does polling pay here'
 	@echo 'make check       build, then run the tests'
+	@echo 'make check-guest install an emulator, run those tests that boot a Linux guest'
 	@echo 'make check-full  the same, and make demo on a bare root of the distribution (slow)'
 	@echo 'make install     PREFIX=$(PREFIX) DESTDIR='
 	@echo 'make clean       remove what was built, keep headers of fio; distclean: those too'
@@ -89,6 +90,10 @@ check: tests
 
 check-full: tests
 	@B=$(B) CHECK_FULL=1 tests/run
+
+check-guest: all
+	@scripts/install-deps guest
+	@B=$(B) tests/run guest
 
 # The tests' own needs come before what is built for them.
 ifneq ($(filter tests check check-full,$(MAKECMDGOALS)),)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a guest boots: a kernel, and an initramfs that holds all there is in it."""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections import namedtuple
+from pathlib import Path
+
+from . import cpio, modules, packages
+from .errors import Failed, Unavailable
+
+_HERE = Path(__file__).resolve().parent
+_CACHE = _HERE.parents[1] / "build" / "guest"
+
+# Debian's other kernels have virtio_pci as a module too.
+_MODULES = ("virtio_pci", "virtio_blk")
+_PROGRAMS = (os.environ.get("FIO", "fio"), "blkdiscard")
+
+Image = namedtuple("Image", "kernel initramfs")
+
+
+def prepare():
+    """Fetch and build what is missing; returns the Image."""
+    if platform.machine() != "x86_64":
+        raise Unavailable(f"the guest is an x86-64 one and runs this host's fio, which is for {platform.machine()}")
+    programs = [_which(name) for name in _PROGRAMS]
+    kernel = packages.kernel(_CACHE)
+    busybox = packages.unpacked(_CACHE, "busybox-static")
+
+    initramfs = _CACHE / f"initramfs-{_digest(kernel, programs)}"
+    if not initramfs.exists():
+        for old in _CACHE.glob("initramfs-*"):
+            old.unlink(missing_ok=True)
+        _build(initramfs, kernel, busybox, programs)
+    return Image(_only(kernel, "boot/vmlinuz-*"), initramfs)
+
+
+def commands_archive(file, script):
+    """Write an archive with the commands of one boot to FILE, behind the initramfs."""
+    archive = cpio.Archive(file)
+    archive.file("commands", script.encode() + b"\n")
+    archive.close()
+
+
+def _which(name):
+    path = shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
+    if not path:
+        raise Unavailable(f"{name} is not installed")
+    return path
+
+
+def _only(root, pattern):
+    found = list(root.glob(pattern))
+    if len(found) != 1:
+        raise Failed(f"{root} should have one {pattern} but has {len(found)}: remove it to fetch it anew")
+    return found[0]
+
+
+def _digest(kernel, programs):
+    """Differs when any part is another one."""
+    parts = [kernel.name]
+    for path in [*programs, *sorted(map(str, _HERE.glob("*[!c]")))]:
+        if os.path.isfile(path):
+            facts = os.stat(path)
+            parts.append(f"{path} {facts.st_size} {facts.st_mtime_ns}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _build(path, kernel, busybox, programs):
+    with tempfile.NamedTemporaryFile(dir=_CACHE, prefix="new-", delete=False) as file:
+        try:
+            _fill(cpio.Archive(file), kernel, busybox, programs)
+            file.flush()
+            os.rename(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def _fill(archive, kernel, busybox, programs):
+    archive.character_device("dev/console", 5, 1)
+    archive.file("init", (_HERE / "init").read_bytes(), 0o755)
+    archive.file("bin/busybox", _only(busybox, "bin/busybox").read_bytes(), 0o755)
+    for number, (name, content) in enumerate(modules.in_load_order(_only(kernel, "lib/modules/*"), _MODULES)):
+        archive.file(f"modules/{number:02}-{name}", content)
+    libraries = {library for program in programs for library in _libraries(program)}
+    for library in sorted(libraries):
+        archive.file(library.lstrip("/"), Path(library).read_bytes(), 0o755)
+    for program in programs:
+        archive.file(f"usr/bin/{os.path.basename(program)}", Path(program).read_bytes(), 0o755)
+    archive.close()
+
+
+def _libraries(program):
+    """Files the dynamic linker would take, itself among them; none for a static program."""
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    words = (word for line in done.stdout.splitlines() for word in line.split())
+    return [os.path.normpath(word) for word in words if word.startswith("/")]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# What the tests with a Linux guest share, on top of fio.sh. Such a test begins with
+#
+#	. "$(dirname "$0")/lib.sh"
+#
+# and prints a line for each behaviour. The guest is emulated: it tells whether
+# Linux's virtio_blk and the target understand each other, and nothing of speed.
+
+. "$(dirname "${BASH_SOURCE[0]}")/../fio.sh"
+
+requires qemu-system-x86_64 --version
+_status=0
+"$SRC/scripts/guest" --prepare >prepare.log 2>&1 || _status=$?
+case $_status in
+0) ;;
+77) skip "$(tail -n 1 prepare.log)" ;;
+*) cat prepare.log >&2; fail "scripts/guest --prepare: status $_status" ;;
+esac
+
+# What commands in the guest can use.
+_guest_words='
+set -e
+# check WHAT COMMAND ARG...: the command must succeed, and then WHAT is said
+check()
+{
+	local what=$1 rc=0
+	shift
+	"$@" >/tmp/said 2>&1 </dev/null || rc=$?
+	[ $rc != 0 ] || { echo "ok $what"; return; }
+	echo "NOT ok $what: status $rc of $*"
+	cat /tmp/said
+	return 1
+}
+# is WANT COMMAND ARG...: the command must print WANT
+is()
+{
+	local want=$1 got
+	shift
+	got=$("$@")
+	[ "$got" = "$want" ] || { echo "$* is $got, should be $want"; return 1; }
+}
+# io DISK ARG...: fio on a whole disk, by default 4 KiB requests, 16 in flight
+io()
+{
+	local disk=$1
+	shift
+	fio --name=io --filename="$disk" --direct=1 --ioengine=libaio --iodepth=16 --bs=4k "$@"
+}
+# The shell would take its own one, which writes no zeroes.
+blkdiscard()
+{
+	/usr/bin/blkdiscard -f "$@"
+}
+# zeroes DISK OFFSET LENGTH: that part of the disk, in MiB, is all zeroes
+zeroes()
+{
+	is 0 sh -c "dd if=$1 bs=1M skip=$2 count=$3 2>/dev/null | tr -d \"\\\\0\" | wc -c"
+}
+'
+
+# run_guest COMMANDS ARG...: boot with $socket as /dev/vda, run COMMANDS; returns their
+# status, and leaves what was said in console.txt
+run_guest()
+{
+	local commands=$1 status=0
+	shift
+	"$SRC/scripts/guest" --socket "$socket" "$@" -- "$_guest_words$commands" \
+		>console.txt 2>&1 </dev/null || status=$?
+	cat console.txt
+	return $status
+}
+
+# guest COMMANDS ARG...: run_guest, which must succeed, and the target live on
+guest()
+{
+	local status=0
+	run_guest "$@" || status=$?
+	[ $status = 0 ] || { cat target.err; fail "the guest: status $status"; }
+	kill -0 "$target_pid" || { cat target.err; fail "the target is gone"; }
+}
+
+# guest_fails TEXT COMMANDS ARG...: run_guest, which must fail, TEXT being said
+guest_fails()
+{
+	local text=$1 status=0
+	shift
+	run_guest "$@" || status=$?
+	[ $status != 0 ] || fail "should have failed in the guest"
+	grep -q -- "$text" console.txt || fail "nothing in the guest says '$text'"
+}
+
+# counted WHAT EXPR...: the stats in stats.json hold, and then WHAT is said
+counted()
+{
+	local what=$1
+	shift
+	holds stats.json "$@"
+	echo "ok $what"
+}
