@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# fio's batching: everything arrives, in every combination.
+. "$(dirname "$0")/../fio.sh"
+
+start_target --backend ram --size 16M
+for mode in block poll; do
+	while read -r options; do
+		# shellcheck disable=SC2086 # options are words
+		fio_passes --wait_mode=$mode --name=job --rw=randwrite --bs=4k --size=2m --iodepth=32 \
+			--verify=crc32c $options
+		holds fio.json "jobs[0]['write']['total_ios'] == 512"
+	done <<END
+--iodepth_batch=1
+--iodepth_batch=32
+--iodepth_batch_submit=16 --iodepth_batch_complete_max=32
+--iodepth_batch_submit=8 --iodepth_batch_complete_min=8
+--iodepth_batch_complete_min=32
+--iodepth_batch_complete_min=0
+--iodepth_batch_complete_min=1 --iodepth_batch_complete_max=4
+--iodepth_low=4
+--iodepth_low=16 --iodepth_batch=16 --iodepth_batch_complete_min=4 --iodepth_batch_complete_max=16
+END
+done
+# The batches that were asked for are the ones the device saw.
+fio_passes --wait_mode=block --dp_stats=stats --name=job --rw=randread --bs=4k --size=4m \
+	--iodepth=32 --iodepth_batch_submit=16 --iodepth_batch_complete_min=16
+holds stats.job.1.json "total(d['batch']) <= 100" "max(low for low, n in d['batch']) >= 12"

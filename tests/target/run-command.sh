@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# --run: the command sees the device, its status is the target's, and nothing
+# is left behind.
+. "$(dirname "$0")/../fio.sh"
+
+target=$FIO_DATAPLANE/targets/vhost-user-blk-target
+mkdir tmp
+export TMPDIR=$PWD/tmp
+socket=
+# shellcheck disable=SC2016 # the command's to expand
+"$target" --backend ram --size 16M --run 'echo "$socket $uri $FIO_DATAPLANE"; stat -c %a "$socket"' >out
+{
+	read -r sock uri dir
+	read -r mode
+} <out
+[[ $mode.$uri == 600.?* && $dir -ef $FIO_DATAPLANE ]] || fail "it saw: $(cat out)"
+[[ $sock == "$TMPDIR"/* ]] || fail "the socket was $sock"
+
+for status in 0 1 3 77; do
+	got=0
+	"$target" --run "exit $status" || got=$?
+	[ $got = $status ] || fail "exit $status gave $got"
+done
+for signal in TERM KILL SEGV; do
+	got=0
+	"$target" --run "kill -$signal \$\$" || got=$?
+	[ $got = $((128 + $(kill -l $signal))) ] || fail "SIG$signal gave $got"
+done
+got=0
+"$target" --run /no/such/program 2>/dev/null || got=$?
+[ $got = 127 ] || fail "no such program gave $got"
+
+cat >job.fio <<END
+[global]
+ioengine=external:\${FIO_DATAPLANE}/engines/vhost-user-blk.so
+socket=\${socket}
+rw=randwrite
+bs=4k
+size=4m
+verify=crc32c
+[a]
+iodepth=1
+[b]
+stonewall
+iodepth=32
+[c]
+stonewall
+iodepth=256
+END
+"$target" --backend ram --size 16M --run 'fio --output=log job.fio' || { cat log; fail "fio job.fio"; }
+! "$target" --backend null --run 'fio --output=log job.fio' >/dev/null 2>&1 || fail "null keeps data"
+
+# A signal to the target is one to its command.
+"$target" --run 'trap "exit 9" TERM; echo ready; while :; do sleep 0.1; done' >ready &
+pid=$!
+cleanup_fn kill -KILL $pid
+wait_for 10 grep -qs ready ready
+got=0
+stop $pid || got=$?
+[ $got = 9 ] || fail "SIGTERM gave $got"
+[ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"

@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The queues of a client, and the clients, are spread over the iothreads.
+. "$(dirname "$0")/../fio.sh"
+
+start_target --backend null --size 16M --num-queues 4 --iothreads 2 --stats stats.json
+fio_passes --name=job --numjobs=4 --rw=randread --bs=4k --number_ios=100
+stop_target
+holds stats.json "[t['requests']['read'] for t in threads] == [200, 200]"
+
+start_target --backend null --size 16M --num-queues 1 --iothreads 2 --stats stats.json
+fio_passes --name=job --rw=randread --bs=4k --number_ios=100
+fio_passes --name=job --rw=randread --bs=4k --number_ios=100
+stop_target
+holds stats.json "[t['requests']['read'] for t in threads] == [100, 100]"
