@@ -32,6 +32,7 @@ static void die(struct virtio_job *j, int err)
 static void complete(struct virtio_job *j, struct job_io *io, int err)
 {
 	io->busy = false;
+	io->waits = false;
 	io->io_u->error = err;
 	j->event[j->nr_event++] = io->io_u;
 }
@@ -39,7 +40,7 @@ static void complete(struct virtio_job *j, struct job_io *io, int err)
 /* Everything fio waits for comes back at once, with the errno that ended the job. */
 static void fail_all(struct virtio_job *j)
 {
-	j->split = NULL;
+	j->nr_waiting = 0;
 	for (unsigned int i = 0; i < j->nr_io; i++) {
 		if (j->io[i].busy)
 			complete(j, &j->io[i], j->dead);
@@ -57,6 +58,14 @@ static bool issue(struct virtio_job *j, struct job_io *io)
 {
 	struct io_u *io_u = io->io_u;
 	uint32_t max = request_max(j, io_u->ddir);
+
+	if (unlikely(!ddir_rw(io_u->ddir))) {
+		if (!j->queue.nr_free)
+			return false;
+		blk_queue_flush(&j->queue, io);
+		io->parts++;
+		return true;
+	}
 
 	do {
 		uint64_t left = io_u->xfer_buflen - io->issued;
@@ -82,13 +91,23 @@ static enum fio_q_status fail_now(struct io_u *io_u, int err)
 	return FIO_Q_COMPLETED;
 }
 
+/*
+ * An io_u without a slot waits here, and all that come after it. fio is not told that the
+ * queue is full: to a write that it has to offer twice it gives a second verify seed, of
+ * which its own verification knows nothing (backend.c, do_io()).
+ */
+static void wait_for_slots(struct virtio_job *j, struct job_io *io)
+{
+	io->waits = true;
+	j->waiting[(j->first_waiting + j->nr_waiting++) % j->nr_io] = io;
+}
+
 /**
  * virtio_job_queue - fio hook: queue an io_u; the device sees it at commit
  * @td: the job
  * @io_u: what to do
  *
- * Return: FIO_Q_QUEUED, FIO_Q_BUSY without a slot, FIO_Q_COMPLETED with an error or when
- * there is nothing to do.
+ * Return: FIO_Q_QUEUED, or FIO_Q_COMPLETED with an error or when there is nothing to do.
  */
 enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
 {
@@ -98,8 +117,6 @@ enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
 	fio_ro_check(td, io_u);
 	if (j->dead)
 		return fail_now(io_u, j->dead);
-	if (j->split || !j->queue.nr_free)
-		return FIO_Q_BUSY;
 
 	*io = (struct job_io) { .io_u = io_u };
 	switch (io_u->ddir) {
@@ -108,8 +125,6 @@ enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
 	case DDIR_TRIM:
 		if (!io_u->xfer_buflen)
 			return FIO_Q_COMPLETED;
-		if (!issue(j, io))
-			j->split = io;
 		break;
 	case DDIR_SYNC:
 	case DDIR_DATASYNC:
@@ -117,12 +132,12 @@ enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
 		/* Without a cache in the device, what has completed is as durable as it gets. */
 		if (!j->dev->limits.flush)
 			return FIO_Q_COMPLETED;
-		blk_queue_flush(&j->queue, io);
-		io->parts = 1;
 		break;
 	default:
 		return fail_now(io_u, EINVAL);
 	}
+	if (j->nr_waiting || !issue(j, io))
+		wait_for_slots(j, io);
 	io->busy = true;
 	j->queued[j->nr_queued++] = io_u;
 	return FIO_Q_QUEUED;
@@ -166,15 +181,18 @@ int virtio_job_commit(struct thread_data *td)
 	return 0;
 }
 
-/* Go on with an io_u that had to wait for slots. */
-static void continue_split(struct virtio_job *j)
+/* Go on with what had to wait for slots. */
+static void continue_waiting(struct virtio_job *j)
 {
 	int ret;
 
-	if (!j->split)
+	if (!j->nr_waiting)
 		return;
-	if (issue(j, j->split))
-		j->split = NULL;
+	while (j->nr_waiting && issue(j, j->waiting[j->first_waiting])) {
+		j->waiting[j->first_waiting]->waits = false;
+		j->first_waiting = (j->first_waiting + 1) % j->nr_io;
+		j->nr_waiting--;
+	}
 	ret = blk_queue_submit(&j->queue);
 	if (ret)
 		die(j, -ret);
@@ -193,7 +211,7 @@ static void reap(struct virtio_job *j, unsigned int max)
 			return;
 		if (err && !io->error)
 			io->error = err;
-		if (!--io->parts && io != j->split)
+		if (!--io->parts && !io->waits)
 			complete(j, io, io->error);
 	}
 }
@@ -246,7 +264,7 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 		int ret;
 
 		reap(j, max);
-		continue_split(j);
+		continue_waiting(j);
 		if ((j->nr_event && j->nr_event >= min) || j->dead)
 			break;
 		ret = blk_queue_settle(&j->queue);

@@ -69,6 +69,7 @@ static void init_waiter(struct virtio_job *j)
 static void free_job(struct virtio_job *j)
 {
 	free(j->io);
+	free(j->waiting);
 	free(j->queued);
 	free(j->event);
 	free(j);
@@ -82,9 +83,10 @@ static struct virtio_job *alloc_job(struct thread_data *td)
 		return NULL;
 	j->td = td;
 	j->io = calloc(td->o.iodepth, sizeof(*j->io));
+	j->waiting = calloc(td->o.iodepth, sizeof(*j->waiting));
 	j->queued = calloc(td->o.iodepth, sizeof(*j->queued));
 	j->event = calloc(td->o.iodepth, sizeof(*j->event));
-	if (!j->io || !j->queued || !j->event) {
+	if (!j->io || !j->waiting || !j->queued || !j->event) {
 		free_job(j);
 		return NULL;
 	}

@@ -12,6 +12,7 @@
  * @issued: bytes in requests so far
  * @error: the first errno of its requests
  * @busy: fio waits for it
+ * @waits: not all of it is in requests yet
  */
 struct job_io {
 	struct io_u *io_u;
@@ -19,6 +20,7 @@ struct job_io {
 	uint64_t issued;
 	int error;
 	bool busy;
+	bool waits;
 };
 
 /**
@@ -30,7 +32,9 @@ struct job_io {
  * @waiter: how it waits for completions
  * @io: one for each io_u of the job
  * @nr_io: how many; iodepth
- * @split: has requests still to be queued as slots become free, or NULL
+ * @waiting: ring of those that wait for free slots, oldest first
+ * @first_waiting: where the oldest is
+ * @nr_waiting: how many
  * @queued: io_us queued since the last commit
  * @nr_queued: how many
  * @event: io_us that getevents() has found complete
@@ -49,7 +53,9 @@ struct virtio_job {
 	struct waiter waiter;
 	struct job_io *io;
 	unsigned int nr_io;
-	struct job_io *split;
+	struct job_io **waiting;
+	unsigned int first_waiting;
+	unsigned int nr_waiting;
 	struct io_u **queued;
 	unsigned int nr_queued;
 	struct io_u **event;
