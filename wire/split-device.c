@@ -49,7 +49,7 @@ void split_device_resume(struct split_device *d, uint16_t avail_idx)
 	d->avail_seen = avail_idx;
 	d->used_idx = ring_load16(&d->used->idx, memory_order_relaxed);
 	d->published = d->used_idx;
-	d->settled = d->used_idx;
+	d->unsettled = 0;
 	d->kicks_off = ring_load16(&d->used->flags, memory_order_relaxed) & VRING_USED_F_NO_NOTIFY;
 }
 
@@ -198,12 +198,14 @@ void split_device_push(struct split_device *d, uint16_t head, uint32_t written)
 	d->used_idx++;
 }
 
-/* Whether the driver asked to be called for requests from @old on (VIRTIO 1.2, 2.7.7). */
-static bool call_wanted(const struct split_device *d, uint16_t old)
+/* Whether the driver asked to be called for unsettled requests (VIRTIO 1.2, 2.7.7). */
+static bool call_wanted(const struct split_device *d)
 {
+	uint16_t old = d->published - d->unsettled;
+
 	if (d->event_idx)
 		return vring_need_event(ring_load16(ring_used_event(d->avail, d->num),
-						    memory_order_relaxed), d->used_idx, old);
+						    memory_order_relaxed), d->published, old);
 	return !(ring_load16(&d->avail->flags, memory_order_relaxed) & VRING_AVAIL_F_NO_INTERRUPT);
 }
 
@@ -218,15 +220,19 @@ static bool call_wanted(const struct split_device *d, uint16_t old)
  */
 bool split_device_publish(struct split_device *d)
 {
+	unsigned int unsettled = d->unsettled + (uint16_t)(d->used_idx - d->published);
+
 	if (d->published == d->used_idx)
 		return false;
 	d->published = d->used_idx;
+	/* A driver that sleeps is not further behind than its ring is long. */
+	d->unsettled = unsettled < d->num ? unsettled : d->num;
 
 	/* pairs with the acquire of used->idx in split_driver_has_used() */
 	ring_store16(&d->used->idx, d->used_idx, memory_order_release);
-	if (!call_wanted(d, d->settled))
+	if (!call_wanted(d))
 		return false;
-	d->settled = d->used_idx;
+	d->unsettled = 0;
 	return true;
 }
 
@@ -240,14 +246,15 @@ bool split_device_publish(struct split_device *d)
  */
 bool split_device_settle(struct split_device *d)
 {
-	uint16_t old = d->settled;
+	bool wanted;
 
-	if (old == d->published)
+	if (!d->unsettled)
 		return false;
-	d->settled = d->published;
 	/* pairs with the fence in split_driver_enable_calls(): index first, then its wish */
 	atomic_thread_fence(memory_order_seq_cst);
-	return call_wanted(d, old);
+	wanted = call_wanted(d);
+	d->unsettled = 0;
+	return wanted;
 }
 
 /**

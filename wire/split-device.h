@@ -40,7 +40,7 @@ struct split_device {
 	uint16_t avail_seen;	/* avail index as last read from the ring */
 	uint16_t used_idx;	/* next used entry to fill */
 	uint16_t published;	/* used index the driver has been shown */
-	uint16_t settled;	/* used index up to which a call is certain or not wanted */
+	uint16_t unsettled;	/* published requests for which it is open whether a call is wanted */
 };
 
 int split_device_init(struct split_device *d, const struct guest_memory *mem, unsigned int num,

@@ -53,7 +53,6 @@ void split_driver_init(struct split_driver *d, void *mem, unsigned int num, bool
 	};
 	d->avail_idx = ring_load16(&d->avail->idx, memory_order_relaxed);
 	d->published = d->avail_idx;
-	d->settled = d->avail_idx;
 	/* pairs with the release of used->idx in split_device_publish() */
 	d->used_idx = ring_load16(&d->used->idx, memory_order_acquire);
 	d->used_seen = d->used_idx;
@@ -124,12 +123,14 @@ void split_driver_add_chain(struct split_driver *d, unsigned int slot,
 	add_head(d, head);
 }
 
-/* Whether the device asked to be kicked for requests from @old on (VIRTIO 1.2, 2.7.10). */
-static bool kick_wanted(const struct split_driver *d, uint16_t old)
+/* Whether the device asked to be kicked for unsettled requests (VIRTIO 1.2, 2.7.10). */
+static bool kick_wanted(const struct split_driver *d)
 {
+	uint16_t old = d->published - d->unsettled;
+
 	if (d->event_idx)
 		return vring_need_event(ring_load16(ring_avail_event(d->used, d->num),
-						    memory_order_relaxed), d->avail_idx, old);
+						    memory_order_relaxed), d->published, old);
 	return !(ring_load16(&d->used->flags, memory_order_relaxed) & VRING_USED_F_NO_NOTIFY);
 }
 
@@ -145,15 +146,19 @@ static bool kick_wanted(const struct split_driver *d, uint16_t old)
  */
 bool split_driver_publish(struct split_driver *d)
 {
+	unsigned int unsettled = d->unsettled + (uint16_t)(d->avail_idx - d->published);
+
 	if (d->published == d->avail_idx)
 		return false;
 	d->published = d->avail_idx;
+	/* A device that sleeps is not further behind than its ring is long. */
+	d->unsettled = unsettled < d->num ? unsettled : d->num;
 
 	/* pairs with the acquire of avail->idx in split_device_has_avail() */
 	ring_store16(&d->avail->idx, d->avail_idx, memory_order_release);
-	if (!kick_wanted(d, d->settled))
+	if (!kick_wanted(d))
 		return false;
-	d->settled = d->avail_idx;
+	d->unsettled = 0;
 	return true;
 }
 
@@ -167,17 +172,18 @@ bool split_driver_publish(struct split_driver *d)
  */
 bool split_driver_settle(struct split_driver *d)
 {
-	uint16_t old = d->settled;
+	bool wanted;
 
-	if (old == d->published)
+	if (!d->unsettled)
 		return false;
-	d->settled = d->published;
 	/*
 	 * The device stores its wish and then looks at avail->idx; we have stored avail->idx
 	 * and now look at its wish. Pairs with the fence in split_device_enable_kicks().
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	return kick_wanted(d, old);
+	wanted = kick_wanted(d);
+	d->unsettled = 0;
+	return wanted;
 }
 
 /**

@@ -35,7 +35,7 @@ struct split_driver {
 	bool event_idx;
 	uint16_t avail_idx;	/* next avail entry to fill */
 	uint16_t published;	/* avail index the device has been shown */
-	uint16_t settled;	/* avail index up to which a kick is certain or not wanted */
+	uint16_t unsettled;	/* published requests for which it is open whether a kick is wanted */
 	uint16_t used_idx;	/* next used entry to read */
 	uint16_t used_seen;	/* used index as last read from the ring */
 	bool calls_off;		/* the flag in avail is set (without event_idx) */

@@ -305,6 +305,89 @@ static void test_event_fires_once(void **state)
 	fixture_free(&f);
 }
 
+/* A wish that publishing just missed is seen by settling, once */
+static void check_settle(bool event_idx, uint16_t start)
+{
+	struct ring_fixture f;
+
+	fixture_init(&f, 16, event_idx, false, start);
+	split_device_disable_kicks(&f.device);
+	assert_false(submit(&f, 2));
+	/* as if stored before the driver published, and not visible yet */
+	f.device.avail_idx = start;
+	split_device_enable_kicks(&f.device);
+	assert_true(split_driver_settle(&f.driver));
+	assert_false(split_driver_settle(&f.driver));
+
+	split_driver_disable_calls(&f.driver);
+	assert_false(serve(&f));
+	f.driver.used_idx = start;
+	split_driver_enable_calls(&f.driver);
+	assert_true(split_device_settle(&f.device));
+	assert_false(split_device_settle(&f.device));
+	drain(&f);
+
+	/* a notification sent at once leaves nothing to settle */
+	split_device_enable_kicks(&f.device);
+	split_driver_enable_calls(&f.driver);
+	assert_true(submit(&f, 1));
+	assert_false(split_driver_settle(&f.driver));
+	assert_true(serve(&f));
+	assert_false(split_device_settle(&f.device));
+	/* nor does a wish not to be notified */
+	drain(&f);
+	split_device_disable_kicks(&f.device);
+	split_driver_disable_calls(&f.driver);
+	submit(&f, 1);
+	assert_false(split_driver_settle(&f.driver));
+	serve(&f);
+	assert_false(split_device_settle(&f.device));
+	fixture_free(&f);
+}
+
+static void test_settle(void **state)
+{
+	(void)state;
+	for_each_start(check_settle, true);
+	for_each_start(check_settle, false);
+}
+
+/*
+ * Two busy sides need not settle for as long as they are busy, which may be for any
+ * number of requests: the first one of them to sleep must be notified all the same.
+ */
+static void check_long_unsettled(unsigned int requests, unsigned int last)
+{
+	struct ring_fixture f;
+
+	fixture_init(&f, 64, true, false, 100);
+	split_device_enable_kicks(&f.device);
+	split_device_disable_kicks(&f.device);
+	split_driver_enable_calls(&f.driver);
+	split_driver_disable_calls(&f.driver);
+	for (unsigned int i = 0; i < requests; i++) {
+		submit(&f, 1);
+		serve(&f);
+		drain(&f);
+	}
+	assert_false(split_device_enable_kicks(&f.device));
+	assert_false(split_driver_enable_calls(&f.driver));
+	if (!submit(&f, last) && !split_driver_settle(&f.driver))
+		fail_msg("no kick after %u requests and %u more", requests, last);
+	if (!serve(&f) && !split_device_settle(&f.device))
+		fail_msg("no call after %u requests and %u more", requests, last);
+	fixture_free(&f);
+}
+
+static void test_unsettled_over_wraps(void **state)
+{
+	(void)state;
+	for (unsigned int requests = 65536 - 12; requests <= 65536 + 2; requests++) {
+		for (unsigned int last = 1; last <= 12; last++)
+			check_long_unsettled(requests, last);
+	}
+}
+
 static void test_device_resumes(void **state)
 {
 	struct ring_fixture f;
@@ -403,6 +486,8 @@ static void *duel_device(void *arg)
 				sem_post(&d->call);
 			continue;
 		}
+		if (split_device_settle(&d->f.device))
+			sem_post(&d->call);
 		if (!split_device_enable_kicks(&d->f.device))
 			sem_wait(&d->kick);
 	}
@@ -431,7 +516,11 @@ static void run_duel(bool event_idx)
 
 			assert_true(ret >= 0);
 			done += ret;
-			if (!ret && !split_driver_enable_calls(&d.f.driver))
+			if (ret)
+				continue;
+			if (split_driver_settle(&d.f.driver))
+				sem_post(&d.kick);
+			if (!split_driver_enable_calls(&d.f.driver))
 				sem_wait(&d.call);
 		}
 		split_driver_disable_calls(&d.f.driver);
@@ -467,6 +556,8 @@ int main(void)
 		cmocka_unit_test(test_kicks_by_flag),
 		cmocka_unit_test(test_calls_by_flag),
 		cmocka_unit_test(test_event_fires_once),
+		cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_unsettled_over_wraps),
 		cmocka_unit_test(test_device_resumes),
 		cmocka_unit_test(test_driver_resumes),
 		cmocka_unit_test(test_bad_device),
