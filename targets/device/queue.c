@@ -19,6 +19,14 @@ static struct iothread_stats *stats(struct queue *q)
 	return &q->thread->it.stats;
 }
 
+static void fail(struct queue *q, int err)
+{
+	if (q->broken)
+		return;
+	q->broken = true;
+	q->on_broken(q->owner, q, err);
+}
+
 static void call_driver(struct queue *q)
 {
 	uint64_t one = 1;
@@ -28,8 +36,7 @@ static void call_driver(struct queue *q)
 	counter_add(&stats(q)->calls, 1);
 	/* EAGAIN: the counter is full of calls not taken yet, so one is pending anyway. */
 	if (write(q->call_fd, &one, sizeof(one)) < 0 && errno != EAGAIN && errno != EINTR)
-		fprintf(stderr, "%s: write to the call eventfd: %s\n", q->thread->it.name,
-			strerror(errno));
+		fail(q, -EBADF);
 }
 
 /* Show the driver what has been returned. */
@@ -95,14 +102,11 @@ static void flush_queue(struct deadline_flush *f)
 	struct queue *q = (struct queue *)((char *)f - offsetof(struct queue, flush));
 
 	publish(q);
+	/* Nobody settles later for a queue whose source is armed already, or gone. */
+	if (q->source.armed || q->stopping)
+		settle(q);
 	if (q->stopping && !q->in_flight)
 		sem_post(&q->drained);
-}
-
-static void fail(struct queue *q, int err)
-{
-	q->broken = true;
-	q->on_broken(q->owner, q, err);
 }
 
 /* Take what is there now; what arrives meanwhile is for the next turn, so others get theirs. */
@@ -335,6 +339,7 @@ static void stop_in_thread(void *arg)
 	struct queue *q = s->q;
 
 	iothread_remove_source(&q->thread->it, &q->source);
+	settle(q);
 	/* Nobody will look at these any more, so their time need not be waited for. */
 	for (unsigned int i = 0; s->at_once && q->in_flight && i < q->ring.num; i++) {
 		if (q->delayed[i].waiting) {
