@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -10,6 +12,9 @@
 #include "targets/vhost-user/session.h"
 
 #define SESSIONS_MAX	64
+
+/* How long to leave new clients waiting when there is no descriptor for them. */
+#define STARVED_MS	100
 
 static int report(const char *what, const char *path, int err)
 {
@@ -34,6 +39,19 @@ static bool is_stale(const struct sockaddr_un *addr)
 	return stale;
 }
 
+/* A full house brings more descriptors than the usual limit of 1024. */
+static void raise_fd_limit(const struct server *s)
+{
+	/* kick, call and error of each queue, the connection, and what the target has itself */
+	rlim_t need = SESSIONS_MAX * (3 * s->num_queues + 1) + 16 * s->nr_threads + 64;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)
+		return;
+	limit.rlim_cur = need < limit.rlim_max ? need : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /**
  * server_listen - make the socket, mode 0600
  * @s: the server, its device and threads filled in
@@ -53,6 +71,7 @@ int server_listen(struct server *s, const char *path)
 	if (is_stale(&addr))
 		unlink(path);
 
+	raise_fd_limit(s);
 	s->path = path;
 	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0)
@@ -61,7 +80,7 @@ int server_listen(struct server *s, const char *path)
 	mask = umask(0177);
 	ret = bind(s->fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
 	umask(mask);
-	if (!ret && listen(s->fd, 16))
+	if (!ret && listen(s->fd, SOMAXCONN))
 		ret = -errno;
 	if (ret) {
 		close(s->fd);
@@ -124,10 +143,23 @@ static int start_session(struct server *srv, int sock)
 	pthread_attr_destroy(&attr);
 	if (ret) {
 		remove_session(srv, s);
+		pthread_mutex_lock(&srv->lock);
 		srv->nr_sessions--;
+		pthread_mutex_unlock(&srv->lock);
 		session_free(s);
 	}
 	return ret;
+}
+
+/* The client that could not be accepted keeps the socket readable: do not spin on it. */
+static void accept_failed(struct server *s, int err)
+{
+	if (err == EAGAIN || err == EINTR || err == ECONNABORTED)
+		return;
+	if (!s->starved)
+		report("clients have to wait at", s->path, -err);
+	s->starved = true;
+	poll(NULL, 0, STARVED_MS);
 }
 
 /**
@@ -141,10 +173,10 @@ void server_accept(struct server *s)
 		int ret;
 
 		if (sock < 0) {
-			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-				report("accept on", s->path, -errno);
+			accept_failed(s, errno);
 			return;
 		}
+		s->starved = false;
 		pthread_mutex_lock(&s->lock);
 		ret = s->nr_sessions < SESSIONS_MAX ? 0 : -EUSERS;
 		pthread_mutex_unlock(&s->lock);

@@ -18,6 +18,7 @@ struct session;
  * @nr_threads: how many they are
  * @lock: covers @sessions and @nr_sessions
  * @changed: a session has gone
+ * @starved: no descriptor was left for the last client that came, which has been said
  */
 struct server {
 	const char *path;
@@ -33,6 +34,7 @@ struct server {
 	struct session *sessions;
 	unsigned int nr_sessions;
 	unsigned int next_id;
+	bool starved;
 };
 
 int server_listen(struct server *s, const char *path);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include "targets/vhost-user/session.h"
+
+/* A front end that takes no answers for so long is dropped. */
+#define SEND_TIMEOUT_S	2
 
 static void close_fd(int *fd)
 {
@@ -25,6 +30,7 @@ static void close_fd(int *fd)
  */
 struct session *session_new(struct server *server, int sock, unsigned int id)
 {
+	struct timeval tv = { .tv_sec = SEND_TIMEOUT_S };
 	struct session *s = calloc(1, sizeof(*s));
 
 	if (s)
@@ -34,6 +40,8 @@ struct session *session_new(struct server *server, int sock, unsigned int id)
 		close(sock);
 		return NULL;
 	}
+	/* Or its thread could never be told that the target ends. */
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	s->server = server;
 	s->sock = sock;
 	s->id = id;
@@ -73,17 +81,24 @@ void session_free(struct session *s)
 	free(s);
 }
 
+/* Tell the driver that its ring is broken, unless that would block the iothread. */
+static void signal_error(int err_fd)
+{
+	struct pollfd p = { .fd = err_fd, .events = POLLOUT };
+	uint64_t one = 1;
+
+	if (poll(&p, 1, 0) == 1 && p.revents & POLLOUT)
+		(void)!write(err_fd, &one, sizeof(one));
+}
+
 /* In an iothread: leave the rest to the session's own thread, which this wakes. */
 static void on_broken(void *owner, struct queue *q, int err)
 {
 	struct session *s = owner;
 	struct vu_vring *v = (struct vu_vring *)((char *)q - offsetof(struct vu_vring, queue));
-	uint64_t one = 1;
 
 	atomic_store(&s->queue_error, err);
-	if (v->err_fd >= 0 && write(v->err_fd, &one, sizeof(one)) < 0)
-		fprintf(stderr, "client %u: write to the error eventfd: %s\n", s->id,
-			strerror(errno));
+	signal_error(v->err_fd);
 	shutdown(s->sock, SHUT_RD);
 }
 
@@ -203,6 +218,8 @@ static const char *queue_error_text(int err)
 		return "a request has too many segments";
 	case -EPROTO:
 		return "a request has no room for its status";
+	case -EBADF:
+		return "its call descriptor cannot be written";
 	case -EOVERFLOW:
 		return "more requests are in flight than the ring holds";
 	default:
