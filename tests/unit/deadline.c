@@ -222,11 +222,13 @@ static void run_in_iothread(enum poll_mode mode)
 {
 	struct iothread it;
 	struct poll_policy policy;
+	cpu_set_t any;
 
+	CPU_ZERO(&any);
 	ds.expired = expired_in_thread;
 	sem_init(&done, 0, 0);
 	poll_policy_init(&policy, mode, 32768, 2, 0);
-	assert_int_equal(iothread_start(&it, 0, -1, &policy), 0);
+	assert_int_equal(iothread_start(&it, 0, &any, &policy), 0);
 	iothread_call(&it, add_source, &it);
 	iothread_call(&it, add_in_thread, NULL);
 	while (sem_wait(&done) && errno == EINTR)

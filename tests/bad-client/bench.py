@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the tests of bad clients share: a target, a good client beside, what must hold."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, TESTS)
+
+from vhost_user_client import Device  # noqa: E402
+
+BUILD = os.path.join(os.path.dirname(TESTS), os.environ.get("B", "build"))
+PROGRAM = os.path.join(BUILD, "targets", "vhost-user-blk-target")
+
+
+def wait_until(condition, seconds=5):
+    """Whether a condition comes true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+class Target:
+    """A running target."""
+
+    def __init__(self, *options):
+        self.directory = tempfile.TemporaryDirectory()
+        self.socket = os.path.join(self.directory.name, "s")
+        self.log = open(os.path.join(self.directory.name, "err"), "w+b")
+        self.process = subprocess.Popen(
+            [PROGRAM, "--socket", self.socket, "--backend", "ram", "--size", "16M", *options],
+            stdin=subprocess.DEVNULL, stderr=self.log)
+        self.seen = 0
+        if not wait_until(lambda: os.path.exists(self.socket) or self.process.poll() is not None):
+            raise RuntimeError("the target does not start")
+
+    def fds(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def new_lines(self):
+        """Lines written to stderr since the last call."""
+        with open(self.log.name, encoding="utf-8", errors="replace") as f:
+            lines = f.read().splitlines()
+        new, self.seen = lines[self.seen:], len(lines)
+        return new
+
+    def running(self):
+        return self.process.poll() is None
+
+    def stop(self, seconds=10):
+        """SIGTERM, and return the exit status; None if it had to be killed."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return None
+
+    def close(self):
+        if self.running():
+            self.stop()
+        self.log.close()
+        self.directory.cleanup()
+
+
+class GoodClient(threading.Thread):
+    """Reads all the time on a connection of its own, and remembers its longest wait."""
+
+    def __init__(self, socket):
+        super().__init__()
+        self.device = Device(socket)
+        self.end = False
+        self.reads = 0
+        self.longest = 0
+        self.error = None
+
+    def run(self):
+        last = time.monotonic()
+        try:
+            while not self.end:
+                self.device.ring.read(self.reads % 1000, 4096)
+                self.reads += 1
+                now = time.monotonic()
+                self.longest = max(self.longest, now - last)
+                last = now
+                time.sleep(0.001)
+        except BaseException as e:
+            self.error = e
+
+    def finish(self):
+        self.end = True
+        self.join()
+        self.device.close()
+
+
+class BadClientTest(unittest.TestCase):
+    """One target for all tests of a class, with a good client busy on it throughout."""
+
+    options = ()
+    exit_status = 0
+
+    @classmethod
+    def setUpClass(cls):
+        if not os.path.exists(PROGRAM):
+            print(f"SKIP: {PROGRAM} is not built")
+            sys.exit(77)
+        cls.target = Target(*cls.options)
+        cls.addClassCleanup(cls.target.close)
+        cls.good = GoodClient(cls.target.socket)
+        cls.good.start()
+        cls.fds = cls.target.fds()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.good.finish()
+        status = cls.target.stop()
+        lines = cls.target.new_lines()
+        if status != cls.exit_status or lines:
+            raise AssertionError(f"the target ended with {status} and said {lines}")
+
+    def setUp(self):
+        self.good.longest = 0
+
+    def tearDown(self):
+        """What must hold after each test, whatever the bad client did."""
+        self.assertTrue(self.target.running(), self.target.new_lines())
+        self.assertIsNone(self.good.error)
+        reads = self.good.reads
+        self.assertTrue(wait_until(lambda: self.good.reads > reads + 1), "the good client waits")
+        self.assertLess(self.good.longest, 1)
+        self.assertTrue(wait_until(lambda: self.target.fds() == self.fds),
+                        f"{self.target.fds()} descriptors, not {self.fds}")
+        self.assertEqual(self.target.new_lines(), [])
+
+    def connect(self, **options):
+        return Device(self.target.socket, **options)
+
+    def check_new_client(self):
+        with self.connect() as device:
+            device.ring.read(0)
+        self.assertTrue(wait_until(lambda: self.target.fds() == self.fds))
+
+    def expect_line(self, pattern, count=1):
+        """The target says why, in as many lines as there were bad clients."""
+        lines = []
+
+        def complete():
+            lines.extend(self.target.new_lines())
+            return len(lines) >= count
+
+        self.assertTrue(wait_until(complete), f"no line like '{pattern}'")
+        time.sleep(0.02)
+        lines.extend(self.target.new_lines())
+        self.assertEqual(len(lines), count, lines)
+        for line in lines:
+            self.assertRegex(line, re.compile(pattern))
+
+    @contextlib.contextmanager
+    def dropped(self, pattern, **options):
+        """What the body does to a working device gets its client dropped."""
+        with self.connect(**options) as device:
+            device.ring.read(0)
+            yield device
+            self.assertTrue(device.client.dropped(), "the client was not dropped")
+        self.expect_line(pattern)
+        self.check_new_client()
+
+
+def main():
+    unittest.main(verbosity=2)

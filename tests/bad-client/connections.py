@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Clients that come, go, hang and crowd at bad moments."""
+
+import resource
+import socket
+import struct
+import time
+
+import bench
+import vhost_user_client as vu
+from vhost_user_client import Client, state
+
+HALF = struct.pack("<III", vu.SET_VRING_NUM, vu.VERSION, 8)
+
+
+class Connections(bench.BadClientTest):
+    def client(self):
+        client = Client(self.target.socket)
+        self.addCleanup(client.close)
+        return client
+
+    def test_half_a_message_then_silence(self):
+        for part in (HALF[:1], HALF[:11], HALF, HALF + b"\0\0\0"):
+            with self.subTest(bytes=len(part)):
+                client = self.client()
+                client.send_raw(part)
+                with self.connect() as other:
+                    other.ring.read(0)
+                client.close()
+                self.expect_line(r"client \d+ dropped: bad message: Broken pipe$")
+                self.check_new_client()
+
+    def test_a_hundred_in_a_row(self):
+        for i in range(100):
+            client = Client(self.target.socket)
+            if i % 2:
+                client.ask_u64(vu.GET_FEATURES)
+            client.close()
+        self.check_new_client()
+
+    def test_devices_in_a_row(self):
+        for i in range(50):
+            with self.connect() as device:
+                device.ring.request(vu.IN, i, 4096)
+
+    def test_more_clients_than_places(self):
+        # The good client has one of the 64 places.
+        clients = [self.client() for _ in range(70)]
+        for client in clients[:63]:
+            client.ask_u64(vu.GET_FEATURES)
+        for client in clients[63:]:
+            self.assertTrue(client.dropped())
+        self.expect_line("^a client is turned away from ", count=7)
+        for client in clients:
+            client.close()
+        self.assertTrue(bench.wait_until(lambda: self.target.fds() == self.fds))
+        self.check_new_client()
+
+    def test_answers_that_nobody_reads(self):
+        client = self.client()
+        client.sock.settimeout(0.2)
+        with self.assertRaises(TimeoutError):
+            while True:
+                client.send(vu.GET_FEATURES)
+        with self.connect() as other:
+            other.ring.read(0)
+        client.close()
+        # Both ways of finding out are right: it may be in the middle of an answer.
+        self.expect_line(r"client \d+ dropped: ")
+        self.check_new_client()
+
+    def test_hangs_up_without_reading_answers(self):
+        for _ in range(20):
+            client = self.client()
+            for _ in range(10):
+                client.send(vu.GET_FEATURES)
+            client.close()
+        time.sleep(0.1)
+        self.target.new_lines()     # as the answer in flight may have met a closed door
+        self.check_new_client()
+
+
+class Delayed(bench.BadClientTest):
+    """Requests take 100 ms, so they are in flight whenever a client goes."""
+
+    options = ("--delay", "fixed:100ms")
+
+    def test_disconnect_in_flight(self):
+        for _ in range(10):
+            with self.connect(num=64) as device:
+                for slot in range(20):
+                    device.ring.request(vu.IN, slot, 512, slot=slot, kick=slot == 19)
+                time.sleep(0.01)
+        self.check_new_client()
+
+    def test_broken_ring_with_requests_in_flight(self):
+        with self.dropped("a descriptor chain loops$") as d:
+            for slot in range(1, 4):
+                d.ring.request(vu.IN, slot, 512, slot=slot)
+            time.sleep(0.01)
+            d.ring.desc(0, d.ring.guest(0), 16, vu.NEXT, 0)
+            d.ring.post(0)
+
+    def test_stopping_a_ring_waits_for_them(self):
+        with self.connect() as d:
+            for slot in range(4):
+                d.ring.request(vu.IN, slot, 512, slot=slot)
+            time.sleep(0.01)
+            self.assertEqual(d.client.ask(vu.GET_VRING_BASE, state(0, 0)), state(0, 4))
+            self.assertEqual(d.memory.u16[(d.ring.used + 2) // 2], 4)
+
+    def test_more_in_flight_than_the_ring_holds(self):
+        with self.dropped("more requests are in flight than the ring holds$", num=4) as d:
+            for _ in range(3):
+                for _ in range(4):
+                    d.ring.post(0, kick=False)
+                d.ring.notify()
+                time.sleep(0.02)
+
+
+class Ends(bench.unittest.TestCase):
+    """SIGTERM must end the target, whatever its clients are up to."""
+
+    def target(self, *options):
+        target = bench.Target(*options)
+        self.addCleanup(target.close)
+        return target
+
+    def test_with_half_a_message(self):
+        target = self.target()
+        client = Client(target.socket)
+        client.send_raw(HALF)
+        self.assertEqual(target.stop(), 0)
+        client.close()
+
+    def test_with_answers_that_nobody_reads(self):
+        target = self.target()
+        client = Client(target.socket)
+        client.sock.settimeout(0.2)
+        with self.assertRaises(TimeoutError):
+            while True:
+                client.send(vu.GET_FEATURES)
+        # The target waits for its reader for a while, but not for ever.
+        self.assertEqual(target.stop(), 0)
+        client.close()
+        self.assertEqual(len(target.new_lines()), 1)
+
+    def test_requests_in_flight_are_finished(self):
+        target = self.target("--delay", "fixed:200ms")
+        with vu.Device(target.socket) as device:
+            for slot in range(4):
+                device.ring.request(vu.IN, slot, 512, slot=slot)
+            time.sleep(0.05)
+            self.assertEqual(target.stop(), 0)
+            heads = sorted(device.ring.wait(0.1) for _ in range(4))
+            self.assertEqual(heads, [0, 3, 6, 9])
+            self.assertEqual([device.ring.status(slot) for slot in range(4)], [vu.OK] * 4)
+        self.assertEqual(target.new_lines(), [])
+
+
+class OutOfDescriptors(bench.unittest.TestCase):
+    """A client may not use up all descriptors of the process, and if it does, it passes."""
+
+    def test_no_descriptor_left(self):
+        target = bench.Target()
+        self.addCleanup(target.close)
+        before = target.fds()
+        resource.prlimit(target.process.pid, resource.RLIMIT_NOFILE, (before + 4, before + 4))
+        clients = []
+        for _ in range(10):
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            sock.connect(target.socket)
+            clients.append(sock)
+        time.sleep(0.5)
+        lines = target.new_lines()
+        self.assertTrue(lines)
+        self.assertLess(len(lines), 20, "a flood of messages")
+        user, system = cpu_ticks(target.process.pid)
+        time.sleep(0.5)
+        after = cpu_ticks(target.process.pid)
+        self.assertLess(after[0] + after[1] - user - system, 10, "the target spins")
+        for sock in clients:
+            sock.close()
+        # Room again: a new client is served.
+        client = Client(target.socket)
+        client.ask_u64(vu.GET_FEATURES)
+        client.close()
+        self.assertEqual(target.stop(), 0)
+
+
+def cpu_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return int(fields[11]), int(fields[12])
+
+
+if __name__ == "__main__":
+    bench.main()
