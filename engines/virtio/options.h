@@ -76,7 +76,7 @@ struct virtio_options {
 	.lname	= "Huge pages", \
 	.type	= FIO_OPT_BOOL, \
 	VIRTIO_OPTION(hugepages), \
-	.help	= "Put rings and I/O buffers into huge pages of 2 MiB, which vm.nr_hugepages has to provide", \
+	.help	= "Put rings and I/O buffers into huge pages of 2 MiB, which vm.nr_hugepages has to provide; SPDK vhost takes no others", \
 	.def	= "0", \
 	VIRTIO_LISTED, \
 }, { \
