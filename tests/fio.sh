@@ -31,6 +31,20 @@ fio_passes()
 	fail "fio $*: status $status"
 }
 
+# fio_passes_each MEBIBYTES ARG...: fio_passes with a job for each line of options on
+# stdin; all run at the same time, each in a part of the device of that size
+fio_passes_each()
+{
+	local size=$1 options i=0
+	shift
+	while read -r options; do
+		# shellcheck disable=SC2086 # options are words
+		set -- "$@" --name="job$i" --offset=$((i * size))m --size="${size}m" $options
+		i=$((i + 1))
+	done
+	fio_passes "$@"
+}
+
 # fio_fails TEXT ARG...: run_fio, which must end by itself with an error and say TEXT
 fio_fails()
 {

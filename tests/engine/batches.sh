@@ -3,14 +3,9 @@
 # fio's batching: everything arrives, in every combination.
 . "$(dirname "$0")/../fio.sh"
 
-start_target --backend ram --size 16M
+start_target --backend ram --size 32M --num-queues 9
 for mode in block poll; do
-	while read -r options; do
-		# shellcheck disable=SC2086 # options are words
-		fio_passes --wait_mode=$mode --name=job --rw=randwrite --bs=4k --size=2m --iodepth=32 \
-			--verify=crc32c $options
-		holds fio.json "jobs[0]['write']['total_ios'] == 512"
-	done <<END
+	fio_passes_each 2 --wait_mode=$mode --rw=randwrite --bs=4k --iodepth=32 --verify=crc32c <<END
 --iodepth_batch=1
 --iodepth_batch=32
 --iodepth_batch_submit=16 --iodepth_batch_complete_max=32
@@ -21,6 +16,8 @@ for mode in block poll; do
 --iodepth_low=4
 --iodepth_low=16 --iodepth_batch=16 --iodepth_batch_complete_min=4 --iodepth_batch_complete_max=16
 END
+	holds fio.json "[job['write']['total_ios'] for job in jobs] == [512] * 9" \
+		"[job['read']['total_ios'] for job in jobs] == [512] * 9"
 done
 # The batches that were asked for are the ones the device saw.
 fio_passes --wait_mode=block --dp_stats=stats --name=job --rw=randread --bs=4k --size=4m \

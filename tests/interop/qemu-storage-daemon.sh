@@ -19,11 +19,12 @@ start_qemu()
 }
 
 start_qemu ,num-queues=4
-for mode in block poll adaptive; do
-	for depth in 1 32 256; do
-		fio_passes --wait_mode=$mode --name=job --rw=randwrite --bs=4k --size=1m --iodepth=$depth \
-			--verify=crc32c
-	done
+for depth in 1 32 256; do
+	fio_passes_each 2 --rw=randwrite --bs=4k --iodepth=$depth --verify=crc32c <<END
+--wait_mode=block
+--wait_mode=poll
+--wait_mode=adaptive
+END
 done
 for how in '' --thread; do
 	fio_passes $how --name=job --numjobs=4 --rw=randwrite --bsrange=512-128k --size=2m --iodepth=16 \

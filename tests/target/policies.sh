@@ -6,13 +6,16 @@
 
 for poll in off busy fixed adaptive; do
 	for delay in none exp:20us; do
-		start_target --backend ram --size 16M --poll $poll --delay $delay --num-queues 2 --iothreads 2
-		for mode in block poll adaptive; do
-			[ $delay = none ] || [ $mode = block ] || continue
-			fio_passes --wait_mode=$mode --rw=randwrite --bs=4k --verify=crc32c --number_ios=128 \
-				--name=shallow --iodepth=1 --size=1m --name=deep --iodepth=64 --offset=1m --size=1m
-			holds fio.json "[job['read']['total_ios'] for job in jobs] == [128, 128]"
-		done
+		start_target --backend ram --size 16M --poll $poll --delay $delay --num-queues 6 --iothreads 2
+		fio_passes_each 1 --rw=randwrite --bs=4k --verify=crc32c --number_ios=128 <<END
+--wait_mode=block --iodepth=1
+--wait_mode=block --iodepth=64
+--wait_mode=poll --iodepth=1
+--wait_mode=poll --iodepth=64
+--wait_mode=adaptive --iodepth=1
+--wait_mode=adaptive --iodepth=64
+END
+		holds fio.json "[job['read']['total_ios'] for job in jobs] == [128] * 6"
 		stop_target || fail "--poll $poll --delay $delay: status $?"
 	done
 done
