@@ -42,8 +42,9 @@ rm -f tree/config-host.* tree/.ready
 find tree -type f -exec md5sum {} + | sort >before
 got=$(FIO_SRC=tree "$headers" out)
 [ "$got" = "out/$version" ] || fail "printed $got"
-[ -s "$got/config-host.h" ] || fail "not configured"
-diff <(grep '^#define' "$SRC/build/$version/config-host.h") <(grep '^#define' "$got/config-host.h")
+grep -q '^#define CONFIG_POSIXAIO$' "$got/config-host.h" || fail "not configured"
+# Whatever libraries this machine has.
+! grep -E 'CONFIG_(LIBAIO|LIBNUMA|RDMA)' "$got/config-host.h" || fail "depends on the machine"
 find tree -type f -exec md5sum {} + | sort | diff before -
 
 # Once more: nothing is looked for, nothing is written.
