@@ -29,11 +29,6 @@ static inline uint32_t ring_load32(const __virtio32 *p)
 	return le32toh(atomic_load_explicit((_Atomic uint32_t *)p, memory_order_relaxed));
 }
 
-static inline uint64_t ring_load64(const __virtio64 *p)
-{
-	return le64toh(atomic_load_explicit((_Atomic uint64_t *)p, memory_order_relaxed));
-}
-
 static inline void ring_store32(__virtio32 *p, uint32_t v)
 {
 	atomic_store_explicit((_Atomic uint32_t *)p, htole32(v), memory_order_relaxed);

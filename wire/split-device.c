@@ -53,14 +53,21 @@ void split_device_resume(struct split_device *d, uint16_t avail_idx)
 	d->kicks_off = ring_load16(&d->used->flags, memory_order_relaxed) & VRING_USED_F_NO_NOTIFY;
 }
 
-/* Descriptors are read once: the driver could change them while we look. */
+/* Indirect tables may lie at any address, so nothing is promised about it. */
+struct any_desc {
+	struct vring_desc d;
+} __attribute__((packed));
+
+/* Descriptors are read once, hence volatile: the driver could change them while we look. */
 static struct vring_desc read_desc(const struct vring_desc *p)
 {
+	const volatile struct any_desc *a = (const void *)p;
+
 	return (struct vring_desc) {
-		.addr = ring_load64(&p->addr),
-		.len = ring_load32(&p->len),
-		.flags = ring_load16(&p->flags, memory_order_relaxed),
-		.next = ring_load16(&p->next, memory_order_relaxed),
+		.addr = le64toh(a->d.addr),
+		.len = le32toh(a->d.len),
+		.flags = le16toh(a->d.flags),
+		.next = le16toh(a->d.next),
 	};
 }
 
