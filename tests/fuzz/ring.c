@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Any ring a driver may build, served by the device: nothing outside the driver's
+ * memory is touched, and it ends. The input is a list of small changes to the ring,
+ * most of them plausible, as plain noise would hardly ever make a chain.
+ *
+ * For libFuzzer, see fuzz.sh; tests/unit/fuzz-ring.c runs it on numbers drawn.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "targets/device/virtio-blk.h"
+#include "wire/split-device.h"
+
+#define REGION	16384u
+#define GUEST	0x100000ull
+#define USER	0x7f0000000000ull
+#define DISK	65536u
+
+/* Places in the first region */
+#define AVAIL	1024u
+#define USED	2048u
+#define HEADERS	4096u		/* room for 32 requests and a shift of up to 127 */
+#define STATUS	7168u
+#define TABLES	8192u
+#define DATA	10240u
+
+struct input {
+	const uint8_t *data;
+	size_t left;
+};
+
+static uint32_t take_bytes(struct input *in, unsigned int n)
+{
+	uint32_t v = 0;
+
+	while (n-- && in->left) {
+		v = v << 8 | *in->data++;
+		in->left--;
+	}
+	return v;
+}
+
+static struct backend backend;
+static struct iothread_stats stats;	/* of all inputs so far */
+static char *region[2];
+
+static void set_up_once(void)
+{
+	if (region[0])
+		return;
+	/* Allocated apart, so that a step from one into the other is seen. */
+	region[0] = aligned_alloc(64, REGION);
+	region[1] = aligned_alloc(64, REGION);
+	if (!region[0] || !region[1] || backend_open(&backend, &ram_backend, DISK, false))
+		abort();
+}
+
+static const struct {
+	uint32_t type;
+	uint32_t len;
+	bool device_writes;
+} kinds[] = {
+	{ VIRTIO_BLK_T_IN, 4096, true },
+	{ VIRTIO_BLK_T_OUT, 1024, false },
+	{ VIRTIO_BLK_T_FLUSH, 0, false },
+	{ VIRTIO_BLK_T_GET_ID, VIRTIO_BLK_ID_BYTES, true },
+	{ VIRTIO_BLK_T_DISCARD, 32, false },
+	{ VIRTIO_BLK_T_WRITE_ZEROES, 16, false },
+	{ 77, 512, true },
+};
+
+#define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
+
+static void put(struct vring_desc *desc, unsigned int place, uint32_t len, uint16_t flags,
+		uint16_t next)
+{
+	*desc = (struct vring_desc) {
+		.addr = htole64(GUEST + place), .len = htole32(len),
+		.flags = htole16(flags), .next = htole16(next),
+	};
+}
+
+/* A chain that is right, in three descriptors from @first on */
+static void fill_chain(struct vring_desc *table, unsigned int first, unsigned int i)
+{
+	struct virtio_blk_outhdr hdr = {
+		.type = htole32(kinds[i % KINDS].type), .sector = htole64(i * 8 % (DISK / 512)),
+	};
+	uint32_t len = kinds[i % KINDS].len;
+	uint16_t writes = kinds[i % KINDS].device_writes ? VRING_DESC_F_WRITE : 0;
+
+	memcpy(region[0] + HEADERS + i * sizeof(hdr), &hdr, sizeof(hdr));
+	put(&table[first], HEADERS + i * sizeof(hdr), sizeof(hdr), VRING_DESC_F_NEXT,
+	    len ? first + 1 : first + 2);
+	put(&table[first + 1], DATA + i * 64, len, VRING_DESC_F_NEXT | writes, first + 2);
+	put(&table[first + 2], STATUS + i, 1, VRING_DESC_F_WRITE, 0);
+}
+
+/* What the changes begin from: requests of all kinds, in the ring or in tables */
+static void fill_ring(struct split_device *d, unsigned int shift)
+{
+	struct vring_desc *tables = (struct vring_desc *)(region[0] + TABLES);
+
+	for (unsigned int i = 0; i < d->num; i++) {
+		fill_chain(tables + 3 * i, 0, i + shift);
+		if (d->indirect)
+			put(&d->desc[i], TABLES + 48 * i, 48, VRING_DESC_F_INDIRECT, 0);
+		else if (3 * i + 2 < d->num)
+			fill_chain(d->desc, 3 * i, i + shift);
+	}
+}
+
+/* An address, mostly one that makes sense */
+static uint64_t take_addr(struct input *in)
+{
+	uint32_t v = take_bytes(in, 2), i = v >> 4;
+
+	switch (v & 15) {
+	case 0: case 1: case 2: case 3:
+		return GUEST + HEADERS + i % 128 * 16;
+	case 4: case 5: case 6:
+		return GUEST + STATUS + i % 512;
+	case 7: case 8: case 9:
+		return GUEST + DATA + i;
+	case 10: case 11:
+		return GUEST + TABLES + i % 2048;
+	case 12:
+		return GUEST + REGION - 256 + i % 512;	/* where the regions meet */
+	case 13:
+		return GUEST + 2 * REGION - 128 + i % 256;
+	case 14:
+		return GUEST + i * 8;			/* the ring itself, too */
+	default:
+		return (uint64_t)take_bytes(in, 4) << 32 | take_bytes(in, 4);
+	}
+}
+
+static uint32_t take_len(struct input *in)
+{
+	static const uint32_t lens[] = {
+		16, 1, 512, 4096, 32, 48, 0, 513, 8, 15, 20, 1024, REGION, REGION + 1, 511
+	};
+	uint32_t v = take_bytes(in, 1) % 16;
+
+	return v < 15 ? lens[v] : take_bytes(in, 4);
+}
+
+static void change_desc(struct input *in, struct vring_desc *desc, unsigned int num)
+{
+	switch (take_bytes(in, 1) % 4) {
+	case 0:
+		desc->addr = htole64(take_addr(in));
+		break;
+	case 1:
+		desc->len = htole32(take_len(in));
+		break;
+	case 2:
+		desc->flags = htole16(take_bytes(in, 1) & 15);
+		break;
+	default:
+		desc->next = htole16(take_bytes(in, 1) % (num + 2));
+		break;
+	}
+}
+
+/* One change; returns false at the end of the input */
+static bool change(struct input *in, struct split_device *d, uint16_t *avail_idx)
+{
+	uint32_t op = take_bytes(in, 1);
+	uint16_t *avail = (uint16_t *)(region[0] + AVAIL);
+	unsigned int step = d->indirect ? 1 : 3;
+
+	if (!in->left)
+		return false;
+	switch (op & 7) {
+	case 0: case 1:
+		change_desc(in, &d->desc[(op >> 3) % d->num], d->num);
+		break;
+	case 2:
+		change_desc(in, (struct vring_desc *)(region[0] + TABLES) + (op >> 3) % 32, 3);
+		break;
+	case 3:
+		region[op >> 7][take_bytes(in, 2) % REGION] = (char)take_bytes(in, 1);
+		break;
+	default:
+		avail[2 + *avail_idx % d->num] = htole16((op >> 3) * step % (d->num + 1));
+		*avail_idx += op < 250 ? 1 : take_bytes(in, 2);
+		avail[1] = htole16(*avail_idx);
+		break;
+	}
+	return true;
+}
+
+static bool inside(const struct iovec *iov)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		const char *base = iov->iov_base;
+
+		if (base >= region[i] && base < region[i] + REGION)
+			return iov->iov_len && iov->iov_len <= (size_t)(region[i] + REGION - base);
+	}
+	return false;
+}
+
+/* Serve what is there; returns false when the ring is broken */
+static bool serve(struct split_device *d, const struct guest_memory *mem, struct blk_device *dev)
+{
+	static struct vq_chain c;
+
+	for (;;) {
+		uint64_t room = 0;
+		uint8_t *status_at;
+		uint32_t written;
+		int ret = split_device_pop(d, mem, &c);
+
+		if (ret <= 0)
+			return !ret;
+		if (c.head >= d->num || c.nr_read + c.nr_write > VQ_IOV_MAX)
+			abort();
+		for (unsigned int i = 0; i < (unsigned int)c.nr_read + c.nr_write; i++) {
+			if (!inside(&c.iov[i]))
+				abort();
+			room += i >= c.nr_read ? c.iov[i].iov_len : 0;
+		}
+		ret = blk_device_execute(dev, &c, &stats, &status_at, &written);
+		if (ret < 0)
+			return false;
+		if (ret > VIRTIO_BLK_S_UNSUPP || written > room ||
+		    !inside(&(struct iovec) { status_at, 1 }))
+			abort();
+		*status_at = ret;
+		split_device_push(d, c.head, written);
+		split_device_publish(d);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	uint32_t shape = take_bytes(&in, 2);
+	uint16_t avail_idx = shape & 8 ? 65533 : 0;
+	struct guest_memory mem = { .nr = 2 };
+	struct split_device d = { .event_idx = shape & 1, .indirect = shape & 2 };
+	struct blk_device dev;
+
+	set_up_once();
+	memset(region[0], 0, REGION);
+	memset(region[1], 0, REGION);
+	for (unsigned int i = 0; i < 2; i++)
+		mem.region[i] = (struct guest_region) {
+			.guest = GUEST + i * REGION, .user = USER + i * REGION, .size = REGION,
+			.host = region[i],
+		};
+	blk_device_init(&dev, &backend, shape & 16 ? 4096 : 512, shape & 32, 1);
+	if (split_device_init(&d, &mem, 2u << (shape >> 6 & 7) % 5, USER, USER + AVAIL, USER + USED))
+		abort();
+	((uint16_t *)(region[0] + AVAIL))[1] = htole16(avail_idx);
+	split_device_resume(&d, avail_idx);
+	fill_ring(&d, shape >> 9);
+
+	while (change(&in, &d, &avail_idx)) {
+		if (shape & 4)
+			split_device_enable_kicks(&d);
+		if (!serve(&d, &mem, &dev))
+			break;
+		split_device_disable_kicks(&d);
+	}
+	return 0;
+}
