@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include "engines/glue/glue.h"
