@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "tests/fuzz/ring.c"
 
-#define INPUTS	200000
+#define INPUTS	50000
 
 static void test_drawn_rings(void **state)
 {
