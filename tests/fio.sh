@@ -4,12 +4,15 @@
 # What the tests that run fio share, on top of lib.sh. Such a test begins with
 #
 #	. "$(dirname "$0")/../fio.sh"
+#
+# ENGINE=virtio-poll tries that engine, over vhost-user, in vhost-user-blk's place.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 requires fio --version
-requires_built engines/vhost-user-blk.so
-engine=external:$FIO_DATAPLANE/engines/vhost-user-blk.so
+: "${ENGINE:=vhost-user-blk}"
+requires_built "engines/$ENGINE.so"
+engine=external:$FIO_DATAPLANE/engines/$ENGINE.so
 
 # run_fio ARG...: fio with the engine on $socket. What comes before the first
 # --name= counts for all jobs. The results are in fio.json, and what fio said in
@@ -17,8 +20,22 @@ engine=external:$FIO_DATAPLANE/engines/vhost-user-blk.so
 run_fio()
 {
 	rm -f fio.json
-	timeout -k 5 "${FIO_TIMEOUT:-60}" fio --output-format=json --output=fio.json \
-		--ioengine="$engine" ${socket:+"--socket=$socket"} "$@" >fio.err 2>&1
+	engine_words "$@"
+	timeout -k 5 "${FIO_TIMEOUT:-60}" fio --output-format=json --output=fio.json "${words[@]}" \
+		>fio.err 2>&1
+}
+
+# engine_words ARG...: into $words, with the engine before them, and without what
+# it has no use for
+engine_words()
+{
+	local word
+	words=(--ioengine="$engine")
+	[ "$ENGINE" != virtio-poll ] || words+=(--transport=vhost-user)
+	[ -z "${socket-}" ] || words+=(--socket="$socket")
+	for word; do
+		[[ $ENGINE == virtio-poll && $word == --wait_mode=* ]] || words+=("$word")
+	done
 }
 
 # fio_passes ARG...: run_fio, which must succeed
@@ -116,8 +133,8 @@ print(eval(sys.argv[2]))
 start_fio()
 {
 	rm -f fio.json
-	fio --output-format=json --output=fio.json --ioengine="$engine" \
-		${socket:+"--socket=$socket"} "$@" >fio.err 2>&1 &
+	engine_words "$@"
+	fio --output-format=json --output=fio.json "${words[@]}" >fio.err 2>&1 &
 	fio_pid=$!
 	cleanup_fn kill_fio $fio_pid
 }

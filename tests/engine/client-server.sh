@@ -12,6 +12,7 @@ cat >job.fio <<END
 [global]
 ioengine=$engine
 socket=$socket
+$([ "$ENGINE" != virtio-poll ] || echo transport=vhost-user)
 rw=randwrite
 bs=4k
 size=1m

@@ -18,4 +18,4 @@ for format in json json+; do
 	done
 done
 fio_passes --output-format=normal --name=job --rw=randread --bs=4k --size=1m
-grep -q 'ioengine=dataplane-vhost-user-blk' fio.json || fail "the engine's name is not in: $(cat fio.json)"
+grep -q "ioengine=dataplane-$ENGINE," fio.json || fail "the engine's name is not in: $(cat fio.json)"

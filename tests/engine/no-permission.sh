@@ -12,7 +12,7 @@ other=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 "${other[@]}" test -r "${engine#external:}" || skip "nobody cannot read ${engine#external:}"
 cd away || fail "no directory"
 status=0
-"${other[@]}" timeout 60 fio --ioengine="$engine" --socket="$socket" --name=job --rw=randread --bs=4k \
-	--size=1m --output=log >err 2>&1 || status=$?
+engine_words --name=job --rw=randread --bs=4k --size=1m
+"${other[@]}" timeout 60 fio --output=log "${words[@]}" >err 2>&1 || status=$?
 [ $status = 1 ] || fail "status $status"
 grep -q 'Permission denied' err || fail "it says: $(cat err)"

@@ -14,9 +14,12 @@ can't be used with offloaded submit|--io_submit_mode=offload
 mem= cannot be used|--mem=mmap
 mem= cannot be used|--mem=malloc --create_serialize=0
 stuck_timeout|--stuck_timeout=0
-wait_mode|--wait_mode=sometimes
 queue_size=100 is no power of two|--queue_size=100
 END
+if [ "$ENGINE" = vhost-user-blk ]; then
+	# shellcheck disable=SC2086
+	fio_fails wait_mode $ordinary --wait_mode=sometimes
+fi
 path=$socket
 socket=
 # shellcheck disable=SC2086
