@@ -31,12 +31,12 @@ fio_fails 'stuck_timeout' "${embedded[@]}" --target='--delay fixed:100s' --stuck
 	--rw=read --size=1m
 holds fio.json "jobs[0]['error'] == 110"
 
-# Its thread counts what the job did.
+# Its thread counts what the job did. A new ring asks for its first kick, and never again.
 fio_passes "${embedded[@]}" --target='--backend ram --size 16M' --name=job --rw=randrw --size=4m --iodepth=8 \
 	--dp_stats=stats
 holds stats.job.1.json "d['target']['options']['size'] == '16777216'" \
 	"[t['requests']['read'] + t['requests']['write'] for t in d['target']['iothreads']] == [1024]" \
-	"d['notifications'] == {'sent': 0, 'suppressed': total(d['batch']), 'received': 0}"
+	"d['notifications']['received'] == 0" "d['notifications']['sent'] <= 1"
 
 sed 's/^runtime=.*/runtime=300ms/; s/^ramp_time.*//' "$SRC/jobfiles/virtio-poll.fio" >job.fio
 fio --output-format=json --output=fio.json job.fio
