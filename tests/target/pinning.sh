@@ -17,7 +17,13 @@ allowed_of()
 		[ "$(cat "$task/comm")" != "$1" ] || awk '/^Cpus_allowed_list:/ { print $2 }' "$task/status"
 	done
 }
+# A thread names itself when it first runs.
+named()
+{
+	grep -qx "$1" /proc/"$target_pid"/task/*/comm
+}
 start_target --backend null --iothreads 3 --cpus "$first,$last" --stats stats.json
+for i in 0 1 2; do wait_for 10 named iothread$i; done
 [ "$(allowed_of iothread0)" = "$first" ] || fail "iothread0 is on $(allowed_of iothread0)"
 second=$last
 [ "$(allowed_of iothread1)" = "$second" ] || fail "iothread1 is on $(allowed_of iothread1)"
@@ -26,6 +32,7 @@ stop_target
 [ "$(grep -c "\"cpus\": \"$first\"" stats.json)" -ge 2 ] || { cat stats.json; fail "not in the statistics"; }
 
 start_target --backend null --iothreads 1
+wait_for 10 named iothread0
 [ "$(allowed_of iothread0)" = "$allowed" ] || fail "without --cpus it is on $(allowed_of iothread0)"
 stop_target
 ! timeout 10 "$FIO_DATAPLANE/targets/vhost-user-blk-target" --socket s --cpus 1023 2>err || fail "--cpus 1023"
