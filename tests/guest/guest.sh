@@ -3,7 +3,7 @@
 #
 # What the tests with a Linux guest share, on top of fio.sh. Such a test begins with
 #
-#	. "$(dirname "$0")/lib.sh"
+#	. "$(dirname "$0")/guest.sh"
 #
 # and prints a line for each behaviour. The guest is emulated: it tells whether
 # Linux's virtio_blk and the target understand each other, and nothing of speed.
@@ -20,6 +20,7 @@ case $_status in
 esac
 
 # What commands in the guest can use.
+# shellcheck disable=SC2016 # expanded in the guest
 _guest_words='
 set -e
 # check WHAT COMMAND ARG...: the command must succeed, and then WHAT is said
@@ -46,7 +47,7 @@ io()
 {
 	local disk=$1
 	shift
-	fio --name=io --filename="$disk" --direct=1 --ioengine=libaio --iodepth=16 --bs=4k "$@"
+	fio --name=io --filename="$disk" --allow_file_create=0 --direct=1 --ioengine=libaio --iodepth=16 --bs=4k "$@"
 }
 # The shell would take its own one, which writes no zeroes.
 blkdiscard()
@@ -89,6 +90,33 @@ guest_fails()
 	run_guest "$@" || status=$?
 	[ $status != 0 ] || fail "should have failed in the guest"
 	grep -q -- "$text" console.txt || fail "nothing in the guest says '$text'"
+}
+
+# start_guest INPUT COMMANDS ARG...: run_guest in the background, INPUT being its
+# console's; its process is $guest_pid, and what it says goes to console.txt
+start_guest()
+{
+	local input=$1 commands=$2
+	shift 2
+	"$SRC/scripts/guest" --socket "$socket" "$@" -- "$_guest_words$commands" \
+		>console.txt 2>&1 <"$input" &
+	guest_pid=$!
+	cleanup_fn stop "$guest_pid"
+}
+
+# guest_says TEXT: wait for it from start_guest's guest
+guest_says()
+{
+	wait_for 90 grep -qs -- "$1" console.txt || { cat console.txt; fail "the guest does not say '$1'"; }
+}
+
+# guest_ends STATUS: wait for start_guest's guest, which must end with it
+guest_ends()
+{
+	local status=0
+	wait "$guest_pid" || status=$?
+	cat console.txt
+	[ $status = "$1" ] || fail "the guest: status $status, should be $1"
 }
 
 # counted WHAT EXPR...: the stats in stats.json hold, and then WHAT is said
