@@ -31,6 +31,14 @@ def wait_until(condition, seconds=5):
     return True
 
 
+def listens(path):
+    """Whether somebody listens on a socket; its file is there a moment earlier."""
+    with open("/proc/net/unix", encoding="utf-8") as f:
+        # Num RefCount Protocol Flags Type St Inode Path
+        fields = (line.split() for line in f)
+        return any(x[3] == "00010000" and x[7:] == [path] for x in fields)
+
+
 class Target:
     """A running target."""
 
@@ -42,7 +50,9 @@ class Target:
             [PROGRAM, "--socket", self.socket, "--backend", "ram", "--size", "16M", *options],
             stdin=subprocess.DEVNULL, stderr=self.log)
         self.seen = 0
-        if not wait_until(lambda: os.path.exists(self.socket) or self.process.poll() is not None):
+        wait_until(lambda: listens(self.socket) or not self.running())
+        if not self.running() or not listens(self.socket):
+            self.close()
             raise RuntimeError("the target does not start")
 
     def fds(self):

@@ -35,6 +35,8 @@ for san in address,undefined thread; do
 		echo "== $san $test"
 		"$test"
 	done
+	echo "== $san bad clients"
+	B=$out "$SRC/tests/run" bad-client
 
 	for poll in off busy adaptive; do
 		echo "== $san --poll $poll"

@@ -8,7 +8,7 @@
 requires clang --version
 
 flags=(-std=gnu11 -D_GNU_SOURCE -g -O1 -pthread -I"$SRC"
-	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
+	"-fsanitize=fuzzer,address,undefined" -fno-sanitize-recover=all)
 mapfile -t parts < <(find "$SRC"/base "$SRC"/wire "$SRC"/targets -name '*.c' ! -name '*-target.c')
 
 fuzz()

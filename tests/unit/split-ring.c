@@ -144,22 +144,27 @@ static void test_indirect_table(void **state)
 static void test_chain_into_table(void **state)
 {
 	struct ring_fixture f;
-	struct vring_desc entry;
+	/* as many entries as the table has, behind descriptors that count for the ring only */
+	struct vring_desc table[3];
 
 	(void)state;
 	fixture_init(&f, 4, false, true, 0);
-	entry = (struct vring_desc) { fixture_guest(&f, f.data + 1024), 1, VRING_DESC_F_WRITE, 0 };
-	memcpy(f.data + 3, &entry, sizeof(entry));
-	f.driver.desc[0] = (struct vring_desc) { fixture_guest(&f, f.data + 512), 16,
-						 VRING_DESC_F_NEXT, 2 };
-	f.driver.desc[2] = (struct vring_desc) { fixture_guest(&f, f.data + 3), sizeof(entry),
+	for (unsigned int i = 0; i < 3; i++)
+		table[i] = (struct vring_desc) { fixture_guest(&f, f.data + 1024 + i), 1,
+						 VRING_DESC_F_WRITE | (i < 2 ? VRING_DESC_F_NEXT : 0),
+						 i + 1 };
+	memcpy(f.data + 3, table, sizeof(table));
+	for (unsigned int i = 0; i < 3; i++)
+		f.driver.desc[i] = (struct vring_desc) { fixture_guest(&f, f.data + 512), 16,
+							 VRING_DESC_F_NEXT, i + 1 };
+	f.driver.desc[3] = (struct vring_desc) { fixture_guest(&f, f.data + 3), sizeof(table),
 						 VRING_DESC_F_INDIRECT, 0 };
 	f.driver.avail->ring[0] = 0;
 	ring_store16(&f.driver.avail->idx, 1, memory_order_release);
 	fixture_pop(&f);
-	assert_int_equal(f.chain.nr_read, 1);
-	assert_int_equal(f.chain.nr_write, 1);
-	expect_piece(&f, 1, f.data + 1024, 1);
+	assert_int_equal(f.chain.nr_read, 3);
+	assert_int_equal(f.chain.nr_write, 3);
+	expect_piece(&f, 5, f.data + 1026, 1);
 	fixture_free(&f);
 }
 
