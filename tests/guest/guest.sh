@@ -10,6 +10,7 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/../fio.sh"
 
+[ -n "${CHECK_GUEST-}${CHECK_FULL-}" ] || skip "boots guests, which is slow: make check-guest"
 requires qemu-system-x86_64 --version
 _status=0
 "$SRC/scripts/guest" --prepare >prepare.log 2>&1 || _status=$?
