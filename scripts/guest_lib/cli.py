@@ -10,9 +10,9 @@ from .errors import Failed, Unavailable
 FAILED, UNAVAILABLE = 1, 77
 
 _EPILOG = """\
-The commands are a shell script (busybox, whose own commands come first) in which each SOCKET is a disk: the first
-/dev/vda, the next /dev/vdb. fio and blkdiscard are this host's. Without commands there
-is a shell. The exit status is that of the commands; 124 when the time was up, 125 when
+The commands are a shell script in which each SOCKET is a disk: the first /dev/vda, the
+next /dev/vdb. The shell is busybox, whose own commands come first; /usr/bin/fio and
+/usr/bin/blkdiscard are this host's. Without commands there is a shell. The exit status is that of the commands; 124 when the time was up, 125 when
 the guest ended without saying GUEST-RC, 77 when something it takes is missing here.
 
 The guest is emulated: its speed says nothing."""
@@ -33,7 +33,7 @@ def _count(text):
 
 
 def _parser():
-    parser = _Parser(prog="guest", description=__doc__, epilog=_EPILOG, allow_abbrev=False,
+    parser = _Parser(prog="guest", description="Boot a Linux guest with disks served over vhost-user, and run commands in it.", epilog=_EPILOG, allow_abbrev=False,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--socket", action="append", default=[], metavar="PATH",
                         help="a vhost-user-blk device is served there; repeatable, also with the same")

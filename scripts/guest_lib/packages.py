@@ -66,5 +66,5 @@ def _run(*argv, cwd=None):
         raise Unavailable(f"{argv[0]} is not installed") from None
     if done.returncode:
         said = done.stderr.strip().splitlines()
-        raise Unavailable(f"{' '.join(map(str, argv[:4]))} failed: {said[-1] if said else 'no reason given'}")
+        raise Unavailable(f"{argv[0]} {argv[-1]} failed: {said[-1] if said else 'no reason given'}")
     return done.stdout
