@@ -52,7 +52,7 @@ const struct option_desc target_option_table[] = {
 
 	{ OPT_TOPIC, .help = "The device" },
 	{ OPT_ENUM, "backend", .def = "null", .names = backend_names, AT(backend),
-	  .help = "null moves no data, ram is memory" },
+	  .help = "null moves no data, ram is memory, taken at the start if half of what is free will do" },
 	{ OPT_SIZE, "size", "SIZE", .def = "1G", .min = 512, .max = UINT64_C(1) << 62, AT(size),
 	  .help = "capacity, a multiple of the block size" },
 	{ OPT_SIZE, "block-size", "SIZE", .def = "512", .min = 512, .max = 65536, .pow2 = true, AT(block_size),

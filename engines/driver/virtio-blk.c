@@ -270,12 +270,14 @@ static int kick(struct blk_queue *q)
 int blk_queue_submit(struct blk_queue *q)
 {
 	uint16_t batch = q->ring.avail_idx - q->ring.published;
+	bool wanted;
 
 	if (!batch)
 		return 0;
+	wanted = split_driver_publish(&q->ring);
 	hist_add(&q->stats.batch, batch);
 	q->stats.batches++;
-	return split_driver_publish(&q->ring) ? kick(q) : 0;
+	return wanted ? kick(q) : 0;
 }
 
 /**

@@ -143,7 +143,10 @@ enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
 	return FIO_Q_QUEUED;
 }
 
-/* clat starts here: one clock reading for the batch, taken before the device can see it. */
+/*
+ * clat starts here: one clock reading for the batch, taken once the device can see it, as
+ * fio's io_uring engine does. Before, it would only delay the device.
+ */
 static void set_issue_times(struct virtio_job *j)
 {
 	struct timespec now;
@@ -173,11 +176,11 @@ int virtio_job_commit(struct thread_data *td)
 
 	if (!j->nr_queued || j->dead)
 		return 0;
-	set_issue_times(j);
-	io_u_mark_submit(td, (uint16_t)(j->queue.ring.avail_idx - j->queue.ring.published));
 	ret = blk_queue_submit(&j->queue);
 	if (ret)
 		die(j, -ret);
+	io_u_mark_submit(td, j->nr_queued);
+	set_issue_times(j);
 	return 0;
 }
 

@@ -141,8 +141,8 @@ static void take_requests(struct queue *q)
 		else
 			give_back(q, q->chain.head, status_at, ret, written);
 	}
-	hist_add(&stats(q)->batch, taken);
 	publish(q);
+	hist_add(&stats(q)->batch, taken);
 }
 
 static bool queue_poll(struct event_source *s, uint64_t now)
