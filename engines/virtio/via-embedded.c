@@ -14,7 +14,6 @@
 struct embedded_queue {
 	struct queue_thread thread;
 	struct queue queue;
-	bool running;
 };
 
 /**
@@ -158,7 +157,7 @@ static int embedded_attach(struct shared_device *dev, struct thread_data *td, un
 		queue_thread_stop(&eq->thread);
 		return ret;
 	}
-	eq->running = true;
+	backend_warm(&e->backend);
 	return 0;
 }
 
@@ -169,7 +168,6 @@ static void embedded_detach(struct shared_device *dev, unsigned int index, bool 
 
 	queue_stop(&eq->queue, dead);
 	queue_thread_stop(&eq->thread);
-	eq->running = false;
 }
 
 static void embedded_stats(struct shared_device *dev, unsigned int index, struct json *w)

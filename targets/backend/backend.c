@@ -22,7 +22,19 @@ int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size
 	if (ret)
 		fprintf(stderr, "backend %s of %" PRIu64 " bytes: %s\n", ops->name, size,
 			strerror(-ret));
+	else
+		backend_warm(b);
 	return ret;
+}
+
+/**
+ * backend_warm - pay now for what the first requests would find missing
+ * @b: the backend; open, in this process or in one it was forked from
+ */
+void backend_warm(struct backend *b)
+{
+	if (b->ops->warm)
+		b->ops->warm(b);
 }
 
 /**

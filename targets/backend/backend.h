@@ -13,6 +13,8 @@ struct backend;
  * struct backend_ops - what stands behind a device
  * @name: what --backend calls it
  * @open: get ready for backend->size bytes
+ * @warm: pay now, in this process, for what the first requests would find missing; may
+ *	be NULL
  * @close: undo open
  * @read: fill @iov from @offset
  * @write: store @iov at @offset
@@ -26,6 +28,7 @@ struct backend;
 struct backend_ops {
 	const char *name;
 	int (*open)(struct backend *b);
+	void (*warm)(struct backend *b);
 	void (*close)(struct backend *b);
 	int (*read)(struct backend *b, const struct iovec *iov, unsigned int nr, uint64_t offset);
 	int (*write)(struct backend *b, const struct iovec *iov, unsigned int nr, uint64_t offset);
@@ -52,6 +55,7 @@ extern const struct backend_ops null_backend;
 extern const struct backend_ops ram_backend;
 
 int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size, bool shared);
+void backend_warm(struct backend *b);
 void backend_close(struct backend *b);
 
 #endif

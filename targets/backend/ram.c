@@ -6,10 +6,11 @@
 #include "targets/backend/backend.h"
 
 /*
- * Take the memory now, or the first read of each page is measured as the page fault that
- * it is. A disk that would fill the machine is left to grow as it is written.
+ * Take the memory, and enter it into the page tables, which a forked process has to do
+ * again for shared memory: else the first request to a page measures a page fault. A disk
+ * that would fill the machine is left to grow as it is written.
  */
-static void populate(struct backend *b)
+static void ram_warm(struct backend *b)
 {
 	uint64_t free_bytes = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
 
@@ -25,7 +26,6 @@ static int ram_open(struct backend *b)
 		return -errno;
 	/* Random I/O over gigabytes would otherwise be bound by TLB misses; a refusal costs no more. */
 	madvise(b->mem, b->size, MADV_HUGEPAGE);
-	populate(b);
 	return 0;
 }
 
@@ -84,6 +84,7 @@ static int ram_discard(struct backend *b, uint64_t offset, uint64_t len)
 const struct backend_ops ram_backend = {
 	.name = "ram",
 	.open = ram_open,
+	.warm = ram_warm,
 	.close = ram_close,
 	.read = ram_read,
 	.write = ram_write,
