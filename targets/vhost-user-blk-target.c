@@ -63,7 +63,7 @@ static int start_threads(struct target *t)
 {
 	struct poll_policy policy;
 
-	t->threads = calloc(t->o.iothreads, sizeof(*t->threads));
+	t->threads = alloc_apart(t->o.iothreads, sizeof(*t->threads));
 	if (!t->threads) {
 		fprintf(stderr, "iothreads: %s\n", strerror(ENOMEM));
 		return -ENOMEM;

@@ -77,7 +77,7 @@ static void free_job(struct virtio_job *j)
 
 static struct virtio_job *alloc_job(struct thread_data *td)
 {
-	struct virtio_job *j = calloc(1, sizeof(*j));
+	struct virtio_job *j = alloc_apart(1, sizeof(*j));
 
 	if (!j)
 		return NULL;

@@ -2,6 +2,7 @@
 #ifndef ENGINES_VIRTIO_JOB_H
 #define ENGINES_VIRTIO_JOB_H
 
+#include "base/alloc.h"
 #include "engines/virtio/device.h"
 
 /**
@@ -64,7 +65,7 @@ struct virtio_job {
 	unsigned int calls;
 	uint64_t aged_ns;
 	int buffer_error;
-};
+} __attribute__((aligned(THREAD_ALIGN)));
 
 int virtio_job_setup(struct thread_data *td);
 int virtio_job_init(struct thread_data *td);

@@ -70,7 +70,7 @@ static int embedded_start(struct shared_device *dev, struct thread_data *td)
 	struct embedded *e = dev->priv;
 	uint64_t base = (uintptr_t)dev->arena.base;
 
-	e->queue = calloc(dev->nr_queues, sizeof(*e->queue));
+	e->queue = alloc_apart(dev->nr_queues, sizeof(*e->queue));
 	if (!e->queue) {
 		log_err("%s: no memory for %u queues\n", td->o.name, dev->nr_queues);
 		return -ENOMEM;

@@ -2,6 +2,7 @@
 #ifndef TARGETS_DEVICE_QUEUE_H
 #define TARGETS_DEVICE_QUEUE_H
 
+#include "base/alloc.h"
 #include "targets/delay.h"
 #include "targets/device/virtio-blk.h"
 #include "targets/iothread/deadline.h"
@@ -19,7 +20,7 @@ struct queue_thread {
 	struct deadlines deadlines;
 	struct delay delay;
 	struct rng rng;
-};
+} __attribute__((aligned(THREAD_ALIGN)));
 
 /**
  * struct delayed - a request that has been carried out and waits for its time
@@ -70,7 +71,7 @@ struct queue {
 	struct deadline_flush flush;
 	sem_t drained;
 	struct vq_chain chain;
-};
+} __attribute__((aligned(THREAD_ALIGN)));
 
 int queue_thread_start(struct queue_thread *t, unsigned int index, const cpu_set_t *cpus,
 		       const struct poll_policy *policy, const struct delay *delay);

@@ -34,7 +34,7 @@ struct session *session_new(struct server *server, int sock, unsigned int id)
 	struct session *s = calloc(1, sizeof(*s));
 
 	if (s)
-		s->vring = calloc(server->num_queues, sizeof(*s->vring));
+		s->vring = alloc_apart(server->num_queues, sizeof(*s->vring));
 	if (!s || !s->vring) {
 		free(s);
 		close(sock);
