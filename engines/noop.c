@@ -122,8 +122,3 @@ __attribute__((visibility("default"))) struct ioengine_ops ioengine = {
 	.getevents	= noop_getevents,
 	.event		= noop_event,
 };
-
-__attribute__((constructor)) static void check_fio(void)
-{
-	engine_check_fio(&ioengine);
-}

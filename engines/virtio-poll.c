@@ -49,13 +49,3 @@ __attribute__((visibility("default"))) struct ioengine_ops ioengine = {
 	VIRTIO_JOB_HOOKS,
 	.options	= options,
 };
-
-__attribute__((constructor)) static void check_fio(void)
-{
-	engine_check_fio(&ioengine);
-}
-
-__attribute__((destructor)) static void leave_devices(void)
-{
-	shared_devices_close();
-}

@@ -17,27 +17,6 @@
 #define job_trim_ranges(td)	1
 #endif
 
-/*
- * fio checks only the version of struct ioengine_ops, while the structs behind it move
- * within one version, so an engine is good for exactly the fio it was built for.
- */
-extern const char fio_version_string[];
-
-/**
- * engine_check_fio - refuse to work in another fio than the engine was built for
- * @ops: the engine, not yet seen by fio; called from a constructor
- *
- * fio then finds a wrong version and refuses the engine itself.
- */
-static inline void engine_check_fio(struct ioengine_ops *ops)
-{
-	if (!strcmp(fio_version_string, FIO_BUILT_FOR))
-		return;
-	fprintf(stderr, "%s: built for %s, but this is %s: rebuild fio-dataplane with `make`, with this fio first in PATH\n",
-		ops->name, FIO_BUILT_FOR, fio_version_string);
-	ops->version = 0;
-}
-
 /**
  * for_each_job - walk over every job of the run, in the order of the job file
  * @td: set to each in turn

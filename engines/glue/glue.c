@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "engines/glue/glue.h"
 
+extern const char fio_version_string[];
+
+/*
+ * fio checks only the version of struct ioengine_ops, while the structs behind it move
+ * within one version, so an engine is good for exactly the fio it was built for. This runs
+ * before fio looks at the engine; it then finds a wrong version and refuses the engine.
+ */
+__attribute__((constructor)) static void check_fio(void)
+{
+	if (!strcmp(fio_version_string, FIO_BUILT_FOR))
+		return;
+	fprintf(stderr, "%s: built for %s, but this is %s: rebuild fio-dataplane with `make`, with this fio first in PATH\n",
+		ioengine.name, FIO_BUILT_FOR, fio_version_string);
+	ioengine.version = 0;
+}
+
 /**
  * glue_add_file - give a job the file that fio cannot do without
  * @td: the job, in setup()

@@ -4,6 +4,9 @@
 
 #include "engines/glue/fio-compat.h"
 
+/* The engine that the glue is linked into. */
+extern struct ioengine_ops ioengine;
+
 int glue_add_file(struct thread_data *td, const char *name, uint64_t size);
 unsigned int glue_count_jobs(bool (*counts)(const struct thread_data *td, const void *arg),
 			     const void *arg);

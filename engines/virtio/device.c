@@ -8,9 +8,6 @@
 #define QUEUE_SIZE_MIN	128
 #define QUEUE_SIZE_MAX	32768
 
-/* The engine that this code is part of. */
-extern struct ioengine_ops ioengine;
-
 /* Devices of this process, and of the one it was forked from. */
 static struct shared_device *devices;
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -316,10 +313,8 @@ void shared_device_release(struct shared_device *dev, unsigned int index)
 	atomic_store_explicit(&dev->claim[index], 0, memory_order_release);
 }
 
-/**
- * shared_devices_close - leave all devices, at the end of the process that set them up
- */
-void shared_devices_close(void)
+/* At the end of the process that set them up; a forked job leaves by _exit(). */
+__attribute__((destructor)) static void leave_devices(void)
 {
 	while (devices) {
 		struct shared_device *dev = devices;

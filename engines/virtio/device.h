@@ -63,6 +63,5 @@ struct shared_device {
 struct shared_device *shared_device_get(struct thread_data *td);
 int shared_device_claim(struct shared_device *dev, struct thread_data *td, unsigned int *index);
 void shared_device_release(struct shared_device *dev, unsigned int index);
-void shared_devices_close(void);
 
 #endif
