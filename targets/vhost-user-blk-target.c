@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "targets/run.h"
 #include "targets/target-options.h"
+#include "targets/vhost-user/lost-memory.h"
 #include "targets/vhost-user/server.h"
 
 /**
@@ -265,6 +266,7 @@ int main(int argc, char **argv)
 	t.signal_fd = open_signals();
 	if (t.signal_fd < 0)
 		return 1;
+	lost_memory_catch();
 	if (backend_open(&t.backend, target_backend_ops[t.o.backend], t.o.size, false))
 		return 1;
 	if (!start_threads(&t)) {

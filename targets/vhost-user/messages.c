@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <linux/virtio_config.h>
+#include "targets/vhost-user/lost-memory.h"
 #include "targets/vhost-user/session.h"
 
 /*
@@ -81,9 +82,11 @@ static int map_region(struct session *s, const struct vu_region *r, int fd)
 
 	if (ret)
 		return ret;
-	ret = guest_memory_add(&s->mem, &region);
+	ret = lost_memory_watch(s, &region, fd);
+	if (!ret)
+		ret = guest_memory_add(&s->mem, &region);
 	if (ret)
-		guest_region_unmap(&region);
+		session_unmap(&region);
 	return ret;
 }
 
@@ -98,7 +101,7 @@ static int set_mem_table(struct session *s, struct vu_msg *msg)
 
 	session_pause(s);
 	while (s->mem.nr)
-		guest_region_unmap(&s->mem.region[--s->mem.nr]);
+		session_unmap(&s->mem.region[--s->mem.nr]);
 	for (uint32_t i = 0; i < nr && !ret; i++)
 		ret = map_region(s, &msg->table.region[i], msg->fd[i]);
 	return ret ? ret : session_resume(s);
@@ -126,7 +129,7 @@ static int rem_mem_reg(struct session *s, struct vu_msg *msg)
 		if (m->guest != r->guest || m->user != r->user || m->size != r->size)
 			continue;
 		session_pause(s);
-		guest_region_unmap(m);
+		session_unmap(m);
 		*m = s->mem.region[--s->mem.nr];
 		return session_resume(s);
 	}

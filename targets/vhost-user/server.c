@@ -11,8 +11,6 @@
 #include "targets/vhost-user/server.h"
 #include "targets/vhost-user/session.h"
 
-#define SESSIONS_MAX	64
-
 /* How long to leave new clients waiting when there is no descriptor for them. */
 #define STARVED_MS	100
 

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include "targets/device/queue.h"
 
+/* Front ends served at once; more are turned away. */
+#define SESSIONS_MAX	64
+
 struct session;
 
 /**

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
+#include "targets/vhost-user/lost-memory.h"
 #include "targets/vhost-user/session.h"
 
 /* A front end that takes no answers for so long is dropped. */
@@ -64,6 +65,16 @@ static void stop_vring(struct vu_vring *v, bool at_once)
 }
 
 /**
+ * session_unmap - give a region of a front end's memory back
+ * @r: the region; no running queue uses it
+ */
+void session_unmap(struct guest_region *r)
+{
+	lost_memory_forget(r);
+	guest_region_unmap(r);
+}
+
+/**
  * session_free - part with a front end whose queues have been stopped
  * @s: the session
  */
@@ -75,7 +86,7 @@ void session_free(struct session *s)
 		close_fd(&s->vring[i].err_fd);
 	}
 	for (unsigned int i = 0; i < s->mem.nr; i++)
-		guest_region_unmap(&s->mem.region[i]);
+		session_unmap(&s->mem.region[i]);
 	close(s->sock);
 	free(s->vring);
 	free(s);
@@ -91,15 +102,29 @@ static void signal_error(int err_fd)
 		(void)!write(err_fd, &one, sizeof(one));
 }
 
-/* In an iothread: leave the rest to the session's own thread, which this wakes. */
+/**
+ * session_give_up - have the session's own thread drop the front end
+ * @s: the session
+ * @err: why, a negative errno that queue_error_text() knows; a reason given before stays
+ *
+ * From any thread, and from a signal handler.
+ */
+void session_give_up(struct session *s, int err)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&s->queue_error, &none, err);
+	shutdown(s->sock, SHUT_RD);
+}
+
+/* In an iothread: the rest is left to the session's own thread. */
 static void on_broken(void *owner, struct queue *q, int err)
 {
 	struct session *s = owner;
 	struct vu_vring *v = (struct vu_vring *)((char *)q - offsetof(struct vu_vring, queue));
 
-	atomic_store(&s->queue_error, err);
+	session_give_up(s, err);
 	signal_error(v->err_fd);
-	shutdown(s->sock, SHUT_RD);
 }
 
 static bool should_run(const struct session *s, const struct vu_vring *v)
@@ -222,6 +247,8 @@ static const char *queue_error_text(int err)
 		return "its call descriptor cannot be written";
 	case -EOVERFLOW:
 		return "more requests are in flight than the ring holds";
+	case -ESTALE:
+		return "its shared memory has shrunk, or the file system under it is full";
 	default:
 		return "a descriptor is malformed";
 	}

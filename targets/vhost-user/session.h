@@ -40,7 +40,7 @@ struct vu_vring {
  * @protocol: negotiated protocol features
  * @mem: its memory
  * @vring: one for each queue of the device
- * @queue_error: why an iothread gave a queue up, 0 while none has
+ * @queue_error: why an iothread gave a queue up, 0 while none has; the first reason stays
  * @finish: the target is about to end: requests in flight are waited for
  */
 struct session {
@@ -60,6 +60,8 @@ struct session {
 struct session *session_new(struct server *server, int sock, unsigned int id);
 void session_serve(struct session *s);
 void session_free(struct session *s);
+void session_give_up(struct session *s, int err);
+void session_unmap(struct guest_region *r);
 
 int session_handle(struct session *s, struct vu_msg *msg);
 

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Clients that come, go, hang and crowd at bad moments."""
 
+import os
 import resource
+import signal
 import socket
 import struct
 import time
@@ -117,6 +119,113 @@ class Delayed(bench.BadClientTest):
                     d.ring.post(0, kick=False)
                 d.ring.notify()
                 time.sleep(0.02)
+
+
+class Shrinks(bench.BadClientTest):
+    """A client takes pages away from memory that the target has mapped."""
+
+    def shrunk(self):
+        return self.dropped("client [0-9]+ dropped: its shared memory has shrunk")
+
+    def test_no_data_buffer_left(self):
+        for kind in (vu.IN, vu.OUT):
+            with self.subTest(kind=kind), self.shrunk() as d:
+                # The ring is in the first page, header and status in the second.
+                os.ftruncate(d.memory.fd, d.ring.data + 4096)
+                d.ring.request(kind, 0, 4096)
+
+    def test_no_header_left(self):
+        with self.shrunk() as d:
+            os.ftruncate(d.memory.fd, d.ring.data)
+            d.ring.desc(0, d.ring.guest(0), 16, vu.NEXT, 1)
+            d.ring.desc(1, d.ring.guest(64), 1, vu.WRITE)
+            d.ring.post(0)
+
+    def test_no_ring_left(self):
+        with self.shrunk() as d:
+            os.ftruncate(d.memory.fd, 0)
+            d.ring.notify()
+
+    def test_at_full_speed(self):
+        for size in (0, 4096, 8192, 3 * 8192):
+            with self.subTest(size=size), self.shrunk() as d:
+                for slot in range(5):
+                    d.ring.request(vu.OUT, slot, 4096, slot=slot, kick=False)
+                d.ring.notify()
+                os.ftruncate(d.memory.fd, size)
+                # What was served meanwhile is asked for again, without a look at the ring.
+                d.ring.notify()
+                if size:
+                    for _ in range(5):
+                        d.ring.post(12)
+
+    def test_many_in_a_row(self):
+        devices = [self.connect() for _ in range(50)]
+        for d in devices:
+            d.ring.read(0)
+        for d in devices:
+            os.ftruncate(d.memory.fd, 0)
+            d.ring.notify()
+        for d in devices:
+            self.assertTrue(d.client.dropped())
+            d.close()
+        self.expect_line("its shared memory has shrunk", count=50)
+        self.check_new_client()
+
+    def test_one_of_several_regions(self):
+        with self.shrunk() as d:
+            other = vu.Memory(guest=0x80000000, user=0x7E0000000000)
+            self.addCleanup(other.close)
+            d.client.tell(vu.ADD_MEM_REG, vu.u64(0) + other.region(), [other.fd])
+            os.ftruncate(other.fd, 0)
+            place = d.ring.guest(0)
+            d.ring.desc(0, place, 16, vu.NEXT, 1)
+            d.ring.desc(1, other.guest, 4096, vu.WRITE | vu.NEXT, 2)
+            d.ring.desc(2, place + 64, 1, vu.WRITE)
+            d.ring.post(0)
+            self.assertTrue(d.client.dropped())
+            self.assertFalse(d.ring.has_used(), "an answer from memory that is gone")
+
+    def test_before_the_ring_starts(self):
+        with self.connect() as d:
+            d.client.ask(vu.GET_VRING_BASE, state(0, 0))
+            os.ftruncate(d.memory.fd, 0)
+            kick = [d.ring.kick]
+            d.client.send(vu.SET_VRING_KICK, vu.u64(0), kick, vu.VERSION)
+            self.assertTrue(d.client.dropped())
+        self.expect_line("its shared memory has shrunk")
+        self.check_new_client()
+
+    def test_shrunk_memory_that_is_not_used(self):
+        with self.connect() as d:
+            d.ring.read(0)
+            os.ftruncate(d.memory.fd, 8192 + d.ring.data)
+            d.ring.read(0)
+            d.client.ask_u64(vu.GET_FEATURES)
+        self.check_new_client()
+
+
+class ShrinksPolled(Shrinks):
+    """The target looks at the ring all the time."""
+
+    options = ("--poll", "busy")
+
+
+class ShrinksDelayed(Shrinks):
+    """Status and ring are written when the iothread is on to other things."""
+
+    options = ("--delay", "fixed:20ms")
+
+
+class SentSignal(bench.unittest.TestCase):
+    """A SIGBUS that somebody sends is none of a client's doing."""
+
+    def test_kill(self):
+        target = bench.Target()
+        self.addCleanup(target.close)
+        target.process.send_signal(signal.SIGBUS)
+        # A sanitizer makes another status of it.
+        self.assertNotEqual(target.process.wait(5), 0)
 
 
 class Ends(bench.unittest.TestCase):
