@@ -243,6 +243,8 @@ static int run(struct target *t)
 	ret = listen_on(t);
 	if (ret)
 		return 1;
+	/* Clients may connect meanwhile, and wait. */
+	backend_warm(&t->backend);
 	t->started_ns = clock_ns();
 	ret = start_command(t);
 	if (!ret)

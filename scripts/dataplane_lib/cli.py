@@ -17,7 +17,7 @@ examples:
   dataplane run poll-max-ns --short
   dataplane sweep jobfiles/vhost-user-blk.fio --vary poll-max-ns=0,4096,32768 \\
             --target '--backend null --delay fixed:20us --poll fixed'
-  dataplane report results/reference/poll-max-ns
+  dataplane report results/2026-11-30-poll-max-ns
 """
 
 
@@ -143,6 +143,8 @@ def _list(_args):
 
 
 def _env(_args):
+    if os.environ.get("FIO_DATAPLANE"):
+        print("dataplane: FIO_DATAPLANE is set already, and stays; unset it first for this tree's own", file=sys.stderr)
     print(f"export FIO_DATAPLANE={shlex.quote(str(paths.dataplane_dir()))}")
 
 

@@ -148,8 +148,8 @@ def _warnings(meta, arms, runs):
                    f"{max(r['foreign'] for r in foreign):.0f} % of one (marked !): repeat on an idle machine.")
     moved = [r for r in runs if len(r["marks"]) > (r in foreign)]
     if moved:
-        out.append(f"{len(moved)} of {len(runs)} runs saw another distance between the two CPUs "
-                   "than the rest (marked !): compare those arms with care.")
+        out.append(f"In {len(moved)} of {len(runs)} runs the distance between the two CPUs changed, or was far "
+                   "from the usual one (marked !): compare those arms with care.")
     middles = [rtt.usual([r for r in runs if r["arm"] == a["name"]]) for a in arms]
     middles = [m for m in middles if m]
     if middles and max(middles) > rtt.CHANGED * min(middles):

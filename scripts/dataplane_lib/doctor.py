@@ -51,7 +51,8 @@ def _engines():
     if done.returncode or "socket" not in said:
         return (BAD, f"engines: this fio does not load {engine.name}: {said.splitlines()[-1] if said else ''}",
                 "make clean && make builds for the installed fio")
-    return OK, "engines: built for this fio", ""
+    given = " (FIO_DATAPLANE, from the environment)" if os.environ.get("FIO_DATAPLANE") else ""
+    return OK, f"engines: built for this fio, in {engine.parent.parent}{given}", ""
 
 
 def _cpus(pinning):

@@ -11,6 +11,8 @@ from itertools import groupby
 from . import metrics, shape, units
 
 STEP = 5.0
+# Two against two runs lie apart by chance one time in three: only the obvious counts.
+_STEP_FEW_RUNS = 15.0
 _WORDS = {1: "better", 0: "no clear difference", -1: "worse"}
 
 
@@ -30,10 +32,15 @@ def sentences(result):
     return out
 
 
+def step(arm, base):
+    """The change in % below which two arms are not told apart."""
+    return STEP if min(arm["runs"], base["runs"]) > 2 else _STEP_FEW_RUNS
+
+
 def verdict(arm, base, metric):
     """+1 better than the baseline, -1 worse, 0 not told apart."""
     change = arm["change"].get(metric.key)
-    if change is None or abs(change) < STEP:
+    if change is None or abs(change) < step(arm, base):
         return 0
     mine, other = arm["metrics"][metric.key], base["metrics"][metric.key]
     if mine["min"] <= other["max"] and mine["max"] >= other["min"]:
@@ -106,7 +113,7 @@ def _flat(result, part, metric, x, what):
     stretch = f"{x} {_stretch(arms, x)}"
     if which == 0:
         return (f"no step seen: over {stretch} {metric.label} differs from the baseline "
-                f"by {_range(arms, metric.key)}, which cannot be told from noise or is under {STEP:g} %.")
+                f"by {_range(arms, metric.key)}, which cannot be told from noise or is under {step(arms[0], shape.base(result, arms[0])):g} %.")
     if which < 0:
         return f"{what} never pays: {_range(arms, metric.key)} {metric.label} over {stretch}."
     first = arms[0]

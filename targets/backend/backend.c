@@ -11,6 +11,8 @@
  * @size: bytes
  * @shared: let processes forked later see the same data
  *
+ * backend_warm() is the caller's to call, when it has time.
+ *
  * Return: 0 or a negative errno, reported.
  */
 int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size, bool shared)
@@ -22,8 +24,6 @@ int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size
 	if (ret)
 		fprintf(stderr, "backend %s of %" PRIu64 " bytes: %s\n", ops->name, size,
 			strerror(-ret));
-	else
-		backend_warm(b);
 	return ret;
 }
 
