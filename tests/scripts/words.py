@@ -53,6 +53,12 @@ class Words(unittest.TestCase):
         """20 % apart, but the runs of both overlap."""
         self.assertIn("no step seen", told([120, 118, 121], spread=0.15))
 
+    def test_few_runs_tell_only_the_obvious(self):
+        """10 % with runs apart: a difference in three runs, chance in two."""
+        self.assertIn("pays at every value", told([110, 111, 112], runs=3))
+        self.assertIn("under 15 %", told([110, 111, 112], runs=2))
+        self.assertIn("pays at every value", told([120, 121, 122], runs=2))
+
     def test_less_is_better(self):
         result = fakes.result([100, 100, 60])
         result["study"]["primary"] = "lat_mean_us"
