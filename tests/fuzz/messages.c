@@ -15,26 +15,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "targets/vhost-user/session.h"
+#include "tests/fuzz/input.h"
 
 #define MEMORY	65536u
 #define QUEUES	2
 #define MESSAGES	40
-
-struct input {
-	const uint8_t *data;
-	size_t left;
-};
-
-static uint32_t take_bytes(struct input *in, unsigned int n)
-{
-	uint32_t v = 0;
-
-	while (n-- && in->left) {
-		v = v << 8 | *in->data++;
-		in->left--;
-	}
-	return v;
-}
 
 static struct server server;
 static struct backend backend;

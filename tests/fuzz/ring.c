@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "targets/device/virtio-blk.h"
+#include "tests/fuzz/input.h"
 #include "wire/split-device.h"
 
 #define REGION	16384u
@@ -25,22 +26,6 @@
 #define STATUS	7168u
 #define TABLES	8192u
 #define DATA	10240u
-
-struct input {
-	const uint8_t *data;
-	size_t left;
-};
-
-static uint32_t take_bytes(struct input *in, unsigned int n)
-{
-	uint32_t v = 0;
-
-	while (n-- && in->left) {
-		v = v << 8 | *in->data++;
-		in->left--;
-	}
-	return v;
-}
 
 static struct backend backend;
 static struct iothread_stats stats;	/* of all inputs so far */
