@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two samples compared: how far apart, how surely, and what makes one doubt it.
+
+The verdicts use exact rank tests and the intervals that belong to them
+(Hodges and Lehmann), because they keep their promise for six pairs as well as
+for sixty and bend little for one odd run: no run is ever left out for its
+value. The bootstrap, which promises 95 % and holds less when there are six to
+ten runs, is a second opinion (`dataplane selftest` counts both). See docs/statistics.md.
+"""
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from scipy import stats as _scipy
+
+LEVEL = 0.95
+# Fewer pairs than this cannot give p <= 0.05, whatever they say: 2 / 2^5 is 0.06.
+FEWEST_PAIRS = 6
+_RESAMPLES = 4000
+_SEED = 20140915
+
+
+@dataclass
+class Comparison:
+    """B against A. KIND "ratio": figures are changes in %; "difference": in the metric's unit.
+
+    LEVEL is the confidence that the interval really has; below 0.95 there were too
+    few runs for any answer. NOTES are sentences for the reader.
+    """
+    kind: str
+    estimate: float
+    low: float
+    high: float
+    p: float
+    n: int
+    level: float
+    notes: list = field(default_factory=list)
+
+    @property
+    def resolved(self):
+        """A difference was found: the test says so, and the interval leaves out 0."""
+        return self.level >= LEVEL and self.p <= 1 - LEVEL and not self.low <= 0 <= self.high
+
+    @property
+    def width(self):
+        """From one end of the interval to the other; infinite where it says nothing."""
+        return self.high - self.low if self.level >= LEVEL else math.inf
+
+
+def _scale(a, b):
+    """(a, b, kind): logarithms, so that differences are ratios, unless there is a 0."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise ValueError("a sample holds what is no number")
+    if (a > 0).all() and (b > 0).all():
+        return np.log(a), np.log(b), "ratio"
+    return a, b, "difference"
+
+
+def _back(kind, value):
+    """A difference on the scale of _scale() as a change in %, or as it is."""
+    return 100 * math.expm1(value) if kind == "ratio" else float(value)
+
+
+@lru_cache(maxsize=256)
+def _signed_rank_tail(doubled):
+    """P(sum of the ranks with a + is at most k), k in half ranks; DOUBLED: twice each rank."""
+    ways = np.ones(1)
+    for rank in doubled:
+        grown = np.zeros(len(ways) + rank)
+        grown[:len(ways)] += ways
+        grown[rank:] += ways
+        ways = grown / 2
+    return np.cumsum(ways)
+
+
+def _signed_rank_p(d):
+    """Two-sided exact p of Wilcoxon's signed-rank test; ties share ranks, zeros count as ties of 0."""
+    ranks = _scipy.rankdata(np.abs(d))
+    moved = d != 0
+    doubled = tuple(int(r) for r in np.rint(2 * ranks[moved]))
+    if not doubled:
+        return 1.0
+    tail = _signed_rank_tail(tuple(sorted(doubled)))
+    up = int(np.rint(2 * ranks[d > 0].sum()))
+    return float(min(1.0, 2 * tail[min(up, sum(doubled) - up)]))
+
+
+def _ends(ordered, tail, level):
+    """(low, high, true level): as many of the ORDERED left out at either end as TAIL allows.
+
+    TAIL[k] is the chance that the truth lies beyond the k+1 outermost of one side. Where even
+    the very ends are not LEVEL apart, they are the interval and the true level is less.
+    """
+    cut = int(np.searchsorted(tail, (1 - level) / 2 * (1 + 1e-12), side="right")) - 1
+    cut = min(max(cut, 0), (len(ordered) - 1) // 2)
+    return float(ordered[cut]), float(ordered[-1 - cut]), max(0.0, 1 - 2 * float(tail[cut]))
+
+
+def _centre(d, level):
+    """(pseudo-median, low, high, true level) of what lies symmetric around its middle."""
+    i, j = _triangle(len(d))
+    walsh = np.sort((d[i] + d[j]) / 2)
+    tail = _signed_rank_tail(tuple(range(2, 2 * len(d) + 1, 2)))[::2]
+    return float(np.median(walsh)), *_ends(walsh, tail, level)
+
+
+@lru_cache(maxsize=64)
+def _triangle(n):
+    return np.triu_indices(n)
+
+
+def paired(a, b, level=LEVEL):
+    """Runs made in pairs: A[i] and B[i] are neighbours in time.
+
+    Exact under the assumption that a pair of equal arms is as likely to fall
+    one way round as the other, whatever the shape of the noise.
+    """
+    x, y, kind = _scale(a, b)
+    if len(x) != len(y) or not len(x):
+        raise ValueError("pairs want as many runs of A as of B, and one at least")
+    d = y - x
+    middle, low, high, true = _centre(d, level)
+    found = Comparison(kind, _back(kind, middle), _back(kind, low), _back(kind, high),
+                       _signed_rank_p(d), len(d), true)
+    if true < level:
+        found.notes.append(f"{_count(len(d), 'pair')} cannot tell anything at {100 * level:g} % "
+                           f"(it wants {FEWEST_PAIRS}): the interval is the whole range")
+    return found
+
+
+@lru_cache(maxsize=64)
+def _rank_sum_tail(n, m):
+    """P(U <= k) for samples of N and M without ties."""
+    ways = np.zeros(n * m + 1)
+    ways[0] = 1.0
+    # The generating function of U is the Gaussian binomial: a product of (1-q^(m+i))/(1-q^i).
+    for i in range(1, n + 1):
+        if m + i <= n * m:
+            ways[m + i:] = ways[m + i:] - ways[:-(m + i)]
+        for k in range(i, len(ways)):
+            ways[k] += ways[k - i]
+    return np.cumsum(ways / ways.sum())
+
+
+def unpaired(a, b, level=LEVEL):
+    """Runs that belong to no pair: Mann and Whitney's test, and the interval of the shift that goes with it."""
+    x, y, kind = _scale(a, b)
+    if not len(x) or not len(y):
+        raise ValueError("wants one run of each at least")
+    gaps = np.sort(np.subtract.outer(y, x).ravel())
+    low, high, true = _ends(gaps, _rank_sum_tail(*sorted((len(x), len(y)))), level)
+    every = np.concatenate([x, y])
+    ties = len(np.unique(every)) < len(every)
+    p = 1.0 if np.ptp(every) == 0 else _scipy.mannwhitneyu(
+        y, x, method="asymptotic" if ties or len(gaps) > 2500 else "exact").pvalue
+    found = Comparison(kind, _back(kind, np.median(gaps)), _back(kind, low), _back(kind, high),
+                       float(min(1.0, p)), min(len(x), len(y)), true)
+    if true < level:
+        found.notes.append(f"{len(x)} and {len(y)} runs are too few to tell anything at {100 * level:g} %: "
+                           "the interval is their whole range")
+    return found
+
+
+def _count(n, what):
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def widened(n, level=LEVEL):
+    """The level to ask of a percentile bootstrap of N runs so that it holds LEVEL.
+
+    Plain, it is too narrow twice over: it takes the spread with n instead of n-1, and
+    the normal law's quantiles instead of Student's (Hesterberg 2015, "What teachers
+    should know about the bootstrap", 2.4.2).
+    """
+    t = _scipy.t.ppf((1 + level) / 2, n - 1)
+    return 1 - 2 * float(_scipy.norm.sf(t * math.sqrt(n / (n - 1))))
+
+
+def bootstrap(a, b, is_paired, level=LEVEL, widen=True, resamples=_RESAMPLES):
+    """(low, high) of the change of the median, runs drawn again with repetition.
+
+    The percentile method, WIDENed for few runs. Not BCa: its acceleration comes from leaving one
+    run out at a time, and a median then takes two values only, so there is nothing to estimate it from.
+    The same input gives the same interval: the draws are seeded.
+    """
+    x, y, kind = _scale(a, b)
+    if min(len(x), len(y)) < 2:
+        raise ValueError("one run cannot be drawn again")
+    rng = np.random.default_rng(_SEED)
+    draw = rng.integers(0, len(x), (resamples, len(x)))
+    if is_paired:
+        middles = np.median((y - x)[draw], axis=1)
+    else:
+        again = rng.integers(0, len(y), (resamples, len(y)))
+        middles = np.median(y[again], axis=1) - np.median(x[draw], axis=1)
+    if widen:
+        level = widened(min(len(x), len(y)), level)
+    low, high = np.quantile(middles, [(1 - level) / 2, (1 + level) / 2])
+    return _back(kind, low), _back(kind, high)
+
+
+def median_interval(values, level=LEVEL):
+    """(median, low, high, true level) of one sample, from order statistics: no assumption on its shape.
+
+    Below six runs the interval is their range, and the level says what that is worth.
+    """
+    x = np.sort(np.asarray(values, float))
+    low, high, true = _ends(x, _scipy.binom.cdf(np.arange(len(x)), len(x), 0.5), level)
+    return float(np.median(x)), low, high, true
+
+
+def holm(ps):
+    """P-values made fit to be looked at together (Holm 1979): the same order, never smaller."""
+    order = sorted(range(len(ps)), key=lambda i: ps[i])
+    out, worst = [0.0] * len(ps), 0.0
+    for place, i in enumerate(order):
+        worst = max(worst, min(1.0, ps[i] * (len(ps) - place)))
+        out[i] = worst
+    return out
