@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import doctor, paths, session, study, units
+from . import doctor, paths, peers, server, session, study, studyfile, units
 from .errors import Refused
 
 _EXAMPLES = """\
@@ -43,6 +43,8 @@ def _parser():
     run = command("run", "run a study: a name under jobfiles/, or a path to a study.toml", _run)
     run.add_argument("study", metavar="STUDY")
     run.add_argument("--short", action="store_true", help="the study's short form ([short] in study.toml)")
+    run.add_argument("--peer", action="append", default=[], metavar="NAME=PATH",
+                     help="run the arms of the program NAME with the binary at PATH too; repeatable")
     _running(run, "target options added to the study's; the same option replaces it")
 
     sweep = command("sweep", "vary options of the target, or variables of a job file, and compare", _sweep)
@@ -86,11 +88,12 @@ def _apply(chosen, args):
     """What the command line says about a study, applied to it."""
     for text in args.vary:
         name, values = _pair(text, "--vary")
-        chosen.factors[name] = study.words(values.split(","), f"--vary {name}")
+        chosen.vary(name, study.words(values.split(","), f"--vary {name}"))
     for text in args.variables:
         name, value = _pair(text, "--set")
         chosen.variables[name] = value
-    chosen.options = study.merge_options(chosen.options, _split(args.target))
+    if args.target:
+        chosen.server = chosen.server.changed({"options": args.target}, "--target")
     for key in ("repeats", "warmup"):
         if getattr(args, key) is not None:
             setattr(chosen, key, getattr(args, key))
@@ -98,18 +101,13 @@ def _apply(chosen, args):
         chosen.runtime = units.seconds(args.runtime, "--runtime")
         if "runtime" not in chosen.job_variables():
             raise Refused(f"--runtime: {chosen.job} does not use ${{runtime}}")
-    study.check(chosen)
-
-
-def _split(text):
-    try:
-        return shlex.split(text)
-    except ValueError as err:
-        raise Refused(f"--target: {err}") from None
+    studyfile.check(chosen)
 
 
 def _run(args):
-    chosen = study.load(study.find(args.study), args.short)
+    chosen = studyfile.load(studyfile.find(args.study), args.short)
+    for text in args.peer:
+        peers.add(chosen, text)
     _apply(chosen, args)
     session.execute(chosen, args.argv, args.out, args.cpus)
 
@@ -119,7 +117,7 @@ def _sweep(args):
     if not job.is_file():
         raise Refused(f"{args.job}: no such job file")
     chosen = study.Study(name=f"sweep-{job.stem}", job=job, title=f"sweep of {job.name}",
-                         program=args.program)
+                         server=server.Server(program=args.program))
     if args.baseline:
         chosen.baseline = dict(_pair(p, "--baseline") for p in args.baseline.split(","))
     _apply(chosen, args)
@@ -134,8 +132,8 @@ def _report(args):
 
 
 def _list(_args):
-    for path in study.all_studies():
-        known = study.load(path)
+    for path in studyfile.all_studies():
+        known = studyfile.load(path)
         arms = len(known.arms())
         print(f"{known.name:<20} {known.title} ({arms} arms, {known.repeats} repeats)")
     for path in sorted(paths.jobfiles().glob("*.fio")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""CPU time of a process's threads, sampled from /proc while it works.
+"""CPU time and context switches of a process and its children, sampled from /proc while they work.
 
 schedstat gives a thread's time in ns; stat splits it into user and system,
 but in clock ticks. So the sum is taken from the one, the split from the other.
@@ -11,33 +11,34 @@ import time
 from . import host
 
 _TICK = os.sysconf("SC_CLK_TCK")
+# Who is whose child is asked this often (s): that reads all of /proc.
+_KIN_S = 0.5
 
 
 class Sampler:
-    """Samples every thread of a process, and the whole of the CPUs given.
+    """Samples every thread of a process and of its descendants, and the whole of the CPUs given.
 
-    One sample is {"t": monotonic s, "threads": {tid: [name, ns, user s, system s]},
-    "cpus": {number: jiffies by kind}}.
+    One sample is {"t": monotonic s, "threads": {tid: [name, ns, user s, system s, voluntary,
+    involuntary switches]}, "cpus": {number: jiffies by kind}}.
     """
 
     def __init__(self, pid, cpus=()):
-        self.dir = f"/proc/{pid}/task"
+        self.pid = pid
         self.cpus = cpus
         self.samples = []
+        self._kin = [pid]
+        self._asked = 0.0
 
     def sample(self):
         """Take one sample now; a thread that ends meanwhile is left out."""
         threads = {}
         now = time.monotonic()
-        try:
-            tids = os.listdir(self.dir)
-        except OSError:
+        if now - self._asked >= _KIN_S:
+            self._kin, self._asked = family(self.pid), now
+        for pid in self._kin:
+            _threads(f"/proc/{pid}/task", threads)
+        if not threads:
             return
-        for tid in tids:
-            try:
-                threads[tid] = _thread(f"{self.dir}/{tid}")
-            except OSError:
-                continue
         sample = {"t": now, "threads": threads}
         if self.cpus:
             ticks = host.ticks()
@@ -45,62 +46,102 @@ class Sampler:
         self.samples.append(sample)
 
 
+def family(pid):
+    """PID and all that descends from it."""
+    parents = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                _, fields = _stat(f"/proc/{entry}")
+                parents[int(entry)] = int(fields[1])
+            except OSError:
+                continue
+    out = [pid]
+    for parent in out:
+        out += [child for child, of in parents.items() if of == parent]
+    return out
+
+
+def _threads(directory, out):
+    """Put what each thread under DIRECTORY has used into OUT."""
+    try:
+        tids = os.listdir(directory)
+    except OSError:
+        return
+    for tid in tids:
+        try:
+            out[tid] = _thread(f"{directory}/{tid}")
+        except OSError:
+            continue
+
+
 def _read(path):
     with open(path, "rb") as file:
         return file.read()
 
 
-def _thread(directory):
+def _stat(directory):
+    """(name, the fields after it) of DIRECTORY/stat."""
     stat = _read(directory + "/stat").decode(errors="replace")
-    name = stat[stat.index("(") + 1:stat.rindex(")")]
-    fields = stat[stat.rindex(")") + 2:].split()
+    return stat[stat.index("(") + 1:stat.rindex(")")], stat[stat.rindex(")") + 2:].split()
+
+
+def _thread(directory):
+    name, fields = _stat(directory)
     user, system = int(fields[11]) / _TICK, int(fields[12]) / _TICK
     try:
         total = int(_read(directory + "/schedstat").split()[0])
     except (OSError, ValueError, IndexError):
         total = round((user + system) * 1e9)
-    return [name, total, user, system]
+    # The last two lines of status: voluntary_ctxt_switches, nonvoluntary_ctxt_switches.
+    switches = [int(line.split()[1]) for line in _read(directory + "/status").splitlines() if b"ctxt_switches:" in line]
+    return [name, total, user, system, *switches]
 
 
 def window(samples, start, end):
     """CPU use between START and END (monotonic s) in % of one CPU, by thread.
 
-    Returns {thread name: {"user": %, "system": %}} or None when the samples
-    do not cover at least half of the window.
+    Returns {thread name: {"user": %, "system": %, "voluntary": 1/s, "involuntary": 1/s}}, the
+    switches only where they were sampled, or None when the samples do not cover at least half of the window.
     """
-    ends = _ends(samples, start, end)
-    if not ends:
+    inside = _inside(samples, start, end)
+    if not inside:
         return None
-    first, last = ends
-    span = last["t"] - first["t"]
+    span = inside[-1]["t"] - inside[0]["t"]
+    last = {}
+    for sample in inside:
+        last.update(sample["threads"])
     out = {}
-    for tid, (name, ns, user, system) in last["threads"].items():
-        _, ns0, user0, system0 = first["threads"].get(tid, (name, 0, 0.0, 0.0))
-        used = (ns - ns0) / 1e9 / span * 100
-        ticks = (user - user0) + (system - system0)
-        share = (user - user0) / ticks if ticks else 0.0
-        entry = out.setdefault(name, {"user": 0.0, "system": 0.0})
-        entry["user"] += used * share
-        entry["system"] += used * (1 - share)
+    for tid, now in last.items():
+        before = inside[0]["threads"].get(tid, [now[0], *[0] * (len(now) - 1)])
+        delta = [b - a for a, b in zip(before[1:], now[1:])]
+        used = delta[0] / 1e9 / span * 100
+        ticks = delta[1] + delta[2]
+        share = delta[1] / ticks if ticks else 0.0
+        found = {"user": used * share, "system": used * (1 - share)}
+        found.update(zip(("voluntary", "involuntary"), (d / span for d in delta[3:])))
+        entry = out.setdefault(now[0], dict.fromkeys(found, 0.0))
+        for key, value in found.items():
+            entry[key] += value
     return out
 
 
 def busy(samples, start, end):
     """{CPU: % busy between START and END, whoever it was}, empty if not sampled."""
-    ends = _ends(samples, start, end)
-    if not ends:
+    inside = _inside(samples, start, end)
+    if not inside:
         return {}
-    first, last = ends
+    first, last = inside[0], inside[-1]
     return {int(c): host.shares(first["cpus"][c], last["cpus"][c])[0]
             for c in last.get("cpus", {})}
 
 
-def _ends(samples, start, end):
-    """The first and last sample inside, None if they cover less than half of it."""
+def _inside(samples, start, end):
+    """The samples inside, None if they cover less than half of it."""
     inside = [s for s in samples if start <= s["t"] <= end]
     if len(inside) < 2 or inside[-1]["t"] - inside[0]["t"] < (end - start) / 2:
         return None
-    return inside[0], inside[-1]
+    return inside
 
 
 def steady(end, runtime, margin=None):

@@ -12,15 +12,19 @@ _SYS = Path("/sys/devices/system/cpu")
 
 @dataclass
 class Pinning:
-    """CPU numbers, None where nothing is pinned; REST is for everybody else."""
+    """CPU numbers, None where there is but one; REST is for everybody else.
+
+    Where WANTED is false nothing is pinned to them, only the distance between them is measured.
+    """
     fio: int | None
     target: int | None
     rest: set
     note: str = ""
+    wanted: bool = True
 
     @property
     def pinned(self):
-        return self.fio is not None
+        return self.wanted and self.fio is not None
 
     @property
     def pair(self):

@@ -2,14 +2,15 @@
 """From the raw files of a result to result.json: refused if anything failed."""
 
 import json
+import re
 import statistics
 from collections import Counter
 
-from . import cpu, fiojson, metrics, rtt
+from . import cpu, fiojson, metrics, peers, rtt, samples
 from .errors import Refused, RunFailed
 
 FORMAT = 1
-# More of a pinned CPU than this (%) used by others spoils a run. Clock ticks and
+# More of a CPU than this (%) used by others spoils a run. Clock ticks and
 # interrupts, which are nobody's, stay below.
 _FOREIGN = 15
 _SERVED = ("read", "write", "flush", "discard", "write_zeroes")
@@ -38,7 +39,7 @@ def digest(result):
             if record["status"] != "complete":
                 raise RunFailed(record.get("reason", record["status"]))
             doc = fiojson.load(directory / "fio.json")
-            figures, threads, foreign = run_figures(directory, record, doc, meta["cpus"])
+            figures, threads, foreign, seconds = run_figures(directory, record, doc, meta["cpus"])
         except RunFailed as err:
             raise Refused(f"{result}: refused: {directory.name}: {err}") from None
         if record["warmup"]:
@@ -46,7 +47,8 @@ def digest(result):
         histograms.setdefault(record["arm"], Counter()).update(fiojson.bins(doc))
         runs.append({"directory": directory.name, "arm": record["arm"],
                      "repeat": record["repeat"], "rtt": record["rtt"],
-                     "metrics": figures, "threads": threads, "foreign": foreign})
+                     "metrics": figures, "threads": threads, "foreign": foreign,
+                     "samples": seconds, "jobs": len(doc["jobs"])})
     expected = len(meta["arms"]) * meta["study"]["repeats"]
     if len(runs) != expected:
         raise Refused(f"{result}: refused: {len(runs)} runs are there, the study has {expected}")
@@ -54,7 +56,7 @@ def digest(result):
     for run in runs:
         run["marks"] = rtt.marks(run["rtt"]["before"], run["rtt"]["after"], usual)
         if run["foreign"] > _FOREIGN:
-            run["marks"].append(f"others used {run['foreign']:.0f} % of a pinned CPU")
+            run["marks"].append(f"others used {run['foreign']:.0f} % of a CPU")
     arms = [_arm(arm, [r for r in runs if r["arm"] == arm["name"]],
                  histograms[arm["name"]]) for arm in meta["arms"]]
     _changes(arms)
@@ -63,31 +65,60 @@ def digest(result):
 
 
 def run_figures(directory, record, doc, cpus):
-    """(metrics, CPU by thread, % of a pinned CPU that others used) of one run."""
+    """(metrics, CPU by thread, % of a pinned CPU that others used, IOPS samples) of one run."""
     figures = dict.fromkeys(metrics.BY_KEY)
-    figures.update(fiojson.figures(doc))
-    threads = None
+    step = record.get("sample_ms", 1000)
+    logs = samples.load(directory, "job", step)
+    seconds = samples.summed(logs, step) if logs else []
+    values = [value for _, value in seconds]
+    figures.update(fiojson.figures(doc, samples.at_once(logs) if logs else None))
+    figures.update(samples.figures(values))
     if "target" not in record:
-        return figures, threads, 0.0
+        return figures, None, 0.0, values
     offset = record["clock_offset_s"]
     runtime = fiojson.runtime_ms(doc) / 1000
     start, end = cpu.steady(doc["timestamp_ms"] / 1000 - offset, runtime)
-    samples = read_json(directory / "cpu.json")
-    threads = cpu.window(samples, start, end)
+    taken = read_json(directory / "cpu.json")
+    threads = cpu.window(taken, start, end)
     if threads is None:
         raise RunFailed("the target's CPU was not sampled during the run")
-    user = sum(t["user"] for t in threads.values())
-    system = sum(t["system"] for t in threads.values())
-    figures.update(target_user=user, target_system=system, target_cpu=user + system,
-                   target_us_per_io=(user + system) / 100 * 1e6 / figures["iops"])
+    # What the CPU was used for: the I/Os of the same time, where that is known.
+    meanwhile = [v for when, v in seconds if start <= when / 1000 - offset <= end]
+    rate = statistics.fmean(meanwhile) if meanwhile else figures["iops"]
+    figures.update(of_threads(threads, rate))
     stats = directory / "target-stats.json"
     if stats.exists():
-        figures.update(served(read_json(stats), figures["iops"], fiojson.total_ios(doc)))
+        found = served(read_json(stats), figures["iops"], fiojson.total_ios(doc))
+        figures.update({k: v for k, v in found.items() if figures[k] is None})
     elif "--stats" in record["target"]:
         raise RunFailed("the target wrote no stats")
-    busy = cpu.busy(samples, start, end)
-    ours = {cpus["fio"]: figures["fio_user"] + figures["fio_system"], cpus["target"]: user + system}
-    return figures, threads, max([0.0] + [busy[c] - ours[c] for c in busy])
+    foreign = _foreign(cpu.busy(taken, start, end), figures, cpus)
+    return figures, threads, foreign, values
+
+
+def _foreign(busy, figures, cpus):
+    """% of a CPU that neither fio nor the target used: of the worse pinned one, or of all together."""
+    fio, target = figures["fio_user"] + figures["fio_system"], figures["target_cpu"]
+    if not cpus["pinned"]:
+        return max(0.0, sum(busy.values()) - fio - target) if busy else 0.0
+    ours = {cpus["fio"]: fio, cpus["target"]: target}
+    return max([0.0] + [busy[c] - ours[c] for c in busy])
+
+
+def of_threads(threads, rate):
+    """The target's CPU and switches, RATE being the I/Os per second meanwhile."""
+    def total(*keys):
+        return sum(t[k] for t in threads.values() for k in keys)
+    used = total("user", "system")
+    out = {"target_user": total("user"), "target_system": total("system"), "target_cpu": used,
+           "target_us_per_io": used / 100 * 1e6 / rate}
+    if all("voluntary" in t for t in threads.values()):
+        out["switches_per_io"] = total("voluntary") / rate
+        out["involuntary_per_io"] = total("involuntary") / rate
+    workers = [t["user"] + t["system"] for name, t in threads.items() if re.fullmatch(r"worker\d+\.\d+", name)]
+    if workers:
+        out["worker_cpu"] = sum(workers)
+    return out
 
 
 def served(stats, iops, counted):
@@ -105,17 +136,20 @@ def served(stats, iops, counted):
     if requests < counted:
         raise RunFailed(f"fio counted {counted} I/Os, the target served {requests}")
     per = lambda total: total / requests  # noqa: E731
+    workers = stats.get("workers", [])
     return {
         "kicks_per_s": per(sum(t["notifications"]["received"] for t in threads)) * iops,
         "calls_per_s": per(sum(t["notifications"]["sent"] for t in threads)) * iops,
         "sleeps_per_io": per(sum(t["sleeps"] for t in threads)),
-        "switches_per_io": per(sum(t["switches"]["voluntary"] for t in threads)),
+        "worker_sleeps_per_io": per(sum(w["sleeps"] for w in workers)) if workers else None,
+        "switches_per_io": per(sum(t["switches"]["voluntary"] for t in threads + workers)),
     }
 
 
 def _arm(arm, runs, histogram):
-    """Median, min and max over repeats; percentiles from the merged bins."""
+    """Median, min and max over repeats; percentiles from the merged bins, samples of all runs together."""
     merged = fiojson.percentiles_us(histogram)
+    merged.update(samples.figures([v for r in runs for v in r.get("samples", ())]))
     summary = {}
     for key in metrics.BY_KEY:
         values = [r["metrics"][key] for r in runs if r["metrics"][key] is not None]
@@ -142,9 +176,14 @@ def _warnings(meta, arms, runs):
     out = []
     if meta["cpus"]["note"]:
         out.append(meta["cpus"]["note"] + ".")
+    out += peers.skipped_words(meta["study"].get("skipped", []))
+    queued = [a["name"] for a in arms if _took_turns(a, runs)]
+    if queued:
+        out.append("The jobs ran one after another, not together, because the server takes fewer clients at a time "
+                   f"than there are jobs; IOPS is that of the jobs at work: {', '.join(queued)}.")
     foreign = [r for r in runs if r["foreign"] > _FOREIGN]
     if foreign:
-        out.append(f"In {len(foreign)} of {len(runs)} runs something else used the pinned CPUs, up to "
+        out.append(f"In {len(foreign)} of {len(runs)} runs something else used the CPUs, up to "
                    f"{max(r['foreign'] for r in foreign):.0f} % of one (marked !): repeat on an idle machine.")
     moved = [r for r in runs if len(r["marks"]) > (r in foreign)]
     if moved:
@@ -160,3 +199,9 @@ def _warnings(meta, arms, runs):
     if meta["steal_percent"] > 1:
         out.append(f"The hypervisor took {meta['steal_percent']:.1f} % of the CPU time away during the study (steal).")
     return out
+
+
+def _took_turns(arm, runs):
+    """True where the jobs of ARM did not run together."""
+    return any(r["metrics"].get("at_once") and fiojson.took_turns(r["metrics"]["at_once"], r["jobs"])
+               for r in runs if r["arm"] == arm["name"])

@@ -91,16 +91,33 @@ def runtime_ms(doc):
     return max(job["job_runtime"] for job in doc["jobs"])
 
 
-def figures(doc):
-    """fio's side of a run's metrics; jobs are summed, they run together."""
+def figures(doc, at_once=None):
+    """fio's side of a run's metrics; jobs are summed, they run together.
+
+    AT_ONCE is how many of them did on average, where that is known: jobs that
+    had to wait for each other must not be summed as if they had not.
+    """
     parts = [part for _, _, part in _parts(doc)]
     count = sum(p["lat_ns"]["N"] for p in parts)
+    jobs = len(doc["jobs"])
+    share = at_once / jobs if at_once and took_turns(at_once, jobs) else 1
     out = {
-        "iops": sum(p["iops"] for p in parts),
-        "bw_mib": sum(p["bw_bytes"] for p in parts) / (1 << 20),
+        "iops": share * sum(p["iops"] for p in parts),
+        "bw_mib": share * sum(p["bw_bytes"] for p in parts) / (1 << 20),
         "lat_mean_us": sum(p["lat_ns"]["mean"] * p["lat_ns"]["N"] for p in parts) / count / 1000,
-        "fio_user": sum(job["usr_cpu"] for job in doc["jobs"]),
-        "fio_system": sum(job["sys_cpu"] for job in doc["jobs"]),
+        "fio_user": share * sum(job["usr_cpu"] for job in doc["jobs"]),
+        "fio_system": share * sum(job["sys_cpu"] for job in doc["jobs"]),
     }
+    out["fio_us_per_io"] = (out["fio_user"] + out["fio_system"]) / 100 * 1e6 / out["iops"]
+    if at_once:
+        out["at_once"] = at_once
+    if jobs > 1:
+        each = [sum(job[d]["iops"] for d in _DIRECTIONS if d in job and job[d]["total_ios"]) for job in doc["jobs"]]
+        out["job_spread"] = max(each) / min(each)
     out.update(percentiles_us(bins(doc)))
     return out
+
+
+def took_turns(at_once, jobs):
+    """True where AT_ONCE of JOBS cannot be mere differences in when they start and end."""
+    return at_once < 0.75 * jobs

@@ -20,15 +20,30 @@ def read(path, default=""):
         return default
 
 
-def output(argv, cwd=None):
-    """First line a command prints, '' if it fails or is missing."""
+def lines(argv, cwd=None):
+    """The lines that a command prints, stripped; none if it fails or is missing."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=10,
                               cwd=cwd, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    lines = done.stdout.strip().splitlines()
-    return lines[0] if lines and done.returncode == 0 else ""
+        return []
+    return [] if done.returncode else [line.strip() for line in done.stdout.strip().splitlines()]
+
+
+def output(argv, cwd=None):
+    """First line a command prints, '' if it fails or is missing."""
+    return next(iter(lines(argv, cwd)), "")
+
+
+def file_system(path):
+    """The type of the file system that holds PATH, such as ext4."""
+    where, found = os.path.realpath(path), ("", "?")
+    for line in read("/proc/self/mounts").splitlines():
+        _, mount, kind, *_ = line.split()
+        inside = where == mount or where.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= len(found[0]):
+            found = (mount, kind)
+    return found[1]
 
 
 def fio_version():

@@ -13,7 +13,7 @@ class Metric:
     better: int
 
 
-PERCENTILES = (50.0, 99.0, 99.9, 99.99)
+PERCENTILES = (1.0, 50.0, 99.0, 99.9, 99.99)
 
 
 def percentile_key(p):
@@ -32,9 +32,19 @@ METRICS = (
     Metric("fio_user", "fio user", "% of a CPU", -1),
     Metric("fio_system", "fio system", "% of a CPU", -1),
     Metric("target_us_per_io", "target CPU per I/O", "us", -1),
+    Metric("fio_us_per_io", "fio CPU per I/O", "us", -1),
+    Metric("worker_cpu", "CPU of the pool's workers", "% of a CPU", -1),
+    Metric("sample_mean", "IOPS samples, mean", "1/s", +1),
+    Metric("sample_sd", "IOPS samples, standard deviation", "1/s", -1),
+    Metric("sample_min", "IOPS samples, lowest", "1/s", +1),
+    Metric("sample_max", "IOPS samples, highest", "1/s", +1),
+    Metric("job_spread", "fastest job / slowest", "", -1),
+    Metric("at_once", "jobs running at once", "", 0),
     Metric("kicks_per_s", "notifications to the target", "1/s", -1),
     Metric("calls_per_s", "notifications to fio", "1/s", -1),
     Metric("sleeps_per_io", "target sleeps per I/O", "", -1),
+    Metric("worker_sleeps_per_io", "worker sleeps per I/O", "", -1),
     Metric("switches_per_io", "target voluntary switches per I/O", "", -1),
+    Metric("involuntary_per_io", "target involuntary switches per I/O", "", -1),
 )
 BY_KEY = {m.key: m for m in METRICS}

@@ -3,7 +3,9 @@
 
 import ctypes
 import os
+import select
 import signal
+import socket
 import stat
 import subprocess
 import time
@@ -27,22 +29,42 @@ def spawn(argv, cpus, **kwargs):
         raise RunFailed(f"{argv[0]}: {err.strerror}") from None
 
 
-def listening(socket):
+def listening(path):
     """True once somebody listens on the unix socket, not merely bound it."""
     try:
-        if not stat.S_ISSOCK(os.stat(socket).st_mode):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
             return False
         with open("/proc/net/unix", encoding="utf-8", errors="replace") as table:
-            return any(line.rstrip("\n").endswith(" " + socket)
+            return any(line.rstrip("\n").endswith(" " + path)
                        and int(line.split()[3], 16) & 0x10000 for line in table)
     except OSError:
         return False
 
 
-def wait_listening(proc, socket, seconds=10.0):
-    """Wait for the target PROC to listen; RunFailed if it ends or never does."""
+def connects(place):
+    """True if a connection to PLACE comes about: a unix socket's path, or a port of loopback."""
+    family, address = ((socket.AF_INET, ("127.0.0.1", place)) if isinstance(place, int)
+                       else (socket.AF_UNIX, place))
+    with socket.socket(family) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(address)
+        except OSError:
+            return False
+    return True
+
+
+def free_port():
+    """A TCP port of loopback that nobody has at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_ready(proc, ready, seconds=10.0):
+    """Wait until READY() for the target PROC; RunFailed if it ends or never is."""
     limit = time.monotonic() + seconds
-    while not listening(socket):
+    while not ready():
         if proc.poll() is not None:
             raise RunFailed(f"target ended at start, {status(proc.returncode)}")
         if time.monotonic() > limit:
@@ -50,15 +72,18 @@ def wait_listening(proc, socket, seconds=10.0):
         time.sleep(0.005)
 
 
-def stop(proc, seconds=10.0):
-    """SIGTERM, wait, and SIGKILL where that does not help; returns the status."""
+def stop(proc, number=signal.SIGTERM, seconds=10.0):
+    """Signal NUMBER, wait, and SIGKILL where that does not help; returns the status.
+
+    What PROC started and left behind in its session is killed with it, before PROC is reaped and its number free.
+    """
     if proc.poll() is None:
-        proc.terminate()
-        try:
-            proc.wait(seconds)
-        except subprocess.TimeoutExpired:
-            proc.kill()
-            proc.wait()
+        proc.send_signal(number)
+        handle = os.pidfd_open(proc.pid)
+        select.select([handle], [], [], seconds)
+        os.close(handle)
+        os.killpg(proc.pid, signal.SIGKILL)
+        proc.wait()
     return proc.returncode
 
 

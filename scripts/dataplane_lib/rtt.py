@@ -13,8 +13,8 @@ CHANGED = 1.3
 
 
 def measure(pinning):
-    """Round trip in ns between the pinned CPUs, None when nothing is pinned."""
-    if not pinning.pinned:
+    """Round trip in ns between the two CPUs, None where there is but one."""
+    if pinning.fio is None:
         return None
     argv = [str(paths.built("tools", "rtt")), "--cpus", pinning.pair, "--json"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)

@@ -3,7 +3,9 @@
 but whether a run worked."""
 
 import json
+import math
 import os
+import re
 import select
 import shlex
 import shutil
@@ -11,9 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import cpu, fiojson, paths, process, rtt
+from . import cpu, fiojson, paths, process, rtt, server
 from .errors import RunFailed
-from .study import merge_options
+from .study import job_text, variables_of
 
 _SAMPLE_S = 0.1
 _PATIENCE_S = 60.0
@@ -63,71 +65,89 @@ class Runner:
 
     def _pair(self, slot, directory, private, record):
         """Target up, fio through, target down."""
-        socket = os.path.join(private, "s")
-        variables, options = self.study.split(slot.arm)
+        setup = self.study.setup(slot.arm)
+        serving = setup.server
+        names = self._names(setup, slot.arm, private)
         target = None
         with open(directory / "target.err", "wb") as err:
             try:
-                if self.study.has_target():
-                    argv = self._target_argv(slot.arm, options, socket, directory)
+                if setup.has_server():
+                    argv = self._target_argv(serving, names, directory)
                     record["target"] = shlex.join(argv)
                     target = process.spawn(argv, self._cpus("target"), stdout=err, stderr=err)
-                    process.wait_listening(target, socket)
-                self._fio(variables, socket, directory, record, target)
+                    process.wait_ready(target, _ready(serving, names))
+                self._fio(setup, names, directory, record, target)
             except RunFailed as failure:
                 said = process.last_line(directory / "target.err")
                 raise RunFailed(f"{failure}{': ' + said if said else ''}") from None
             finally:
                 if target:
-                    process.stop(target)
-        if target and target.returncode and self.study.program:
+                    process.stop(target, serving.signal)
+        if target and target.returncode and serving.program:
             raise RunFailed(f"target: {process.status(target.returncode)} "
                             + process.last_line(directory / "target.err"))
+
+    def _names(self, setup, arm, private):
+        """What $names in a target's command line stand for; a file of the study's size is made."""
+        names = {**arm.values, "socket": os.path.join(private, "s"), "FIO_DATAPLANE": str(paths.dataplane_dir()),
+                 "ncpus": str(len(os.sched_getaffinity(0)) if not self.pinning.pinned else 1)}
+        if self.study.file:
+            names["file"] = os.path.join(private, "file")
+            with open(names["file"], "wb") as file:
+                file.truncate(self.study.file)
+        if setup.server.uses("port"):
+            names["port"] = str(process.free_port())
+        names["uri"] = server.fill(setup.server.uri, names)
+        return names
 
     def _cpus(self, side):
         if not self.pinning.pinned:
             return None
         return {getattr(self.pinning, side)}
 
-    def _target_argv(self, arm, options, socket, directory):
-        study = self.study
-        if study.command is not None:
-            names = {"socket": socket, "uri": f"nbd+unix:///?socket={socket}", **arm.values}
-            out = []
-            for word in study.command:
-                for name, value in names.items():
-                    word = word.replace(f"{{{name}}}", value)
-                out.append(word)
-            return out
-        argv = [str(paths.built("targets", study.program)), "--socket", socket]
+    def _target_argv(self, serving, names, directory):
+        if serving.command is not None:
+            return [server.fill(word, names) for word in serving.command]
+        argv = [str(paths.built("targets", serving.program)), "--socket", names["socket"]]
         argv += ["--stats", str(directory / "target-stats.json")]
         if self.pinning.pinned:
             argv += ["--cpus", str(self.pinning.target)]
-        return argv + merge_options(study.options, options)
+        return argv + [server.fill(word, names) for word in serving.options]
 
-    def _fio(self, variables, socket, directory, record, target):
-        """fio on the job; samples the target's CPU meanwhile."""
-        used = self.study.job_variables()
+    def _environment(self, setup, names, directory):
+        """The variables of the job file."""
         fio_cpus = (str(self.pinning.fio) if self.pinning.pinned
                     else ",".join(map(str, sorted(self.pinning.rest))))
-        ours = {"FIO_DATAPLANE": str(paths.dataplane_dir()), "socket": socket,
-                "uri": f"nbd+unix:///?socket={socket}", "fio_cpus": fio_cpus,
-                "dp_stats": str(directory / "engine"),
-                "runtime": f"{round(self.study.runtime * 1000)}ms",
-                "ramp": f"{round(self.study.ramp * 1000)}ms", **variables}
+        ours = {k: v for k, v in names.items() if k in ("FIO_DATAPLANE", "socket", "uri", "file", "port")}
+        ours.update(fio_cpus=fio_cpus, dp_stats=str(directory / "engine"), iops_log=str(directory / "job"),
+                    sample_ms=str(self._sample_ms()), runtime=f"{round(self.study.runtime * 1000)}ms",
+                    ramp=f"{round(self.study.ramp * 1000)}ms")
+        return {**ours, **{k: server.fill(v, names) for k, v in setup.variables.items()}}
+
+    def _sample_ms(self):
+        return round(self.study.sample * 1000)
+
+    def _fio(self, setup, names, directory, record, target):
+        """fio on the job; samples the target's CPU meanwhile."""
+        used = variables_of(setup.job)
+        ours = self._environment(setup, names, directory)
         argv = ["fio", "--output-format=json+", f"--output={directory / 'fio.json'}",
-                str(self.study.job)]
+                str(setup.job)]
         record["fio"] = shlex.join(argv)
         record["environment"] = ours
+        record["sample_ms"] = self._sample_ms()
         # A job file that does not pin itself is pinned from outside.
         cpus = None if "fio_cpus" in used else self._cpus("fio")
-        pair = (self.pinning.fio, self.pinning.target) if self.pinning.pinned else ()
-        sampler = cpu.Sampler(target.pid, pair) if target else None
+        watched = (self.pinning.fio, self.pinning.target) if self.pinning.pinned else sorted(self.pinning.rest)
+        sampler = cpu.Sampler(target.pid, watched) if target else None
+        limit = None
+        if "runtime" in used:
+            limit = (self.study.runtime + self.study.ramp) * turns(setup, ours)
         with open(directory / "fio.err", "wb") as err:
             fio = process.spawn(argv, cpus, stdout=err, stderr=err,
                                 env={**os.environ, **ours})
             try:
-                self._wait(fio, target, sampler, "runtime" in used)
+                self._wait(fio, target, sampler, limit)
             finally:
                 process.stop(fio)
         offset = time.time() - time.monotonic()
@@ -140,10 +160,9 @@ class Runner:
                             + process.last_line(directory / "fio.err"))
         fiojson.load(directory / "fio.json")
 
-    def _wait(self, fio, target, sampler, timed):
-        """Until fio ends; RunFailed if the target ends first or fio never does."""
-        limit = time.monotonic() + _PATIENCE_S + (
-            self.study.runtime + self.study.ramp if timed else 3600)
+    def _wait(self, fio, target, sampler, expected):
+        """Until fio ends; RunFailed if the target ends first or fio takes far more than EXPECTED seconds."""
+        limit = time.monotonic() + _PATIENCE_S + (3600 if expected is None else expected)
         poll = select.poll()
         handles = [os.pidfd_open(fio.pid)]
         if target:
@@ -164,9 +183,40 @@ class Runner:
                 os.close(handle)
 
 
+def _ready(serving, names):
+    """The test that says whether a target may be used."""
+    if serving.ready == "connect" or "port" in names:
+        place = int(names["port"]) if "port" in names else names["socket"]
+        return lambda: process.connects(place)
+    return lambda: process.listening(names["socket"])
+
+
+def turns(setup, environment):
+    """How many rounds it takes until a server of few clients has had all jobs."""
+    if not setup.server.clients:
+        return 1
+    return math.ceil(jobs_in(server.fill(job_text(setup.job), environment)) / setup.server.clients)
+
+
+def jobs_in(text):
+    """Number of jobs that a job file starts: its sections, each as often as numjobs says."""
+    usual, counts = 1, []
+    for line in text.splitlines():
+        section = re.match(r"\s*\[(.+)\]", line)
+        number = re.match(r"\s*numjobs\s*=\s*(\d+)", line)
+        if section:
+            counts += [] if section[1] == "global" else [usual]
+        elif number and counts:
+            counts[-1] = int(number[1])
+        elif number:
+            usual = int(number[1])
+    return sum(counts)
+
+
 def keep_sources(study, out):
-    """Copy the job file, and the study file if there is one, beside the result."""
-    shutil.copyfile(study.job, out / "job.fio")
+    """Copy the job files, and the study file if there is one, beside the result."""
+    for job in study.jobs():
+        shutil.copyfile(job, out / ("job.fio" if job == study.job else job.name))
     if study.source:
         shutil.copyfile(study.source, out / "study.toml")
 

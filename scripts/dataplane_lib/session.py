@@ -3,11 +3,13 @@
 
 import os
 import shlex
+import sys
+import tempfile
 import time
 from pathlib import Path
 
-from . import (cpus, digest, fiojson, host, page, paths, plan, plot, progress,
-               runner, summary, table, units)
+from . import (cpus, digest, fiojson, host, page, paths, peers, plan, plot,
+               progress, runner, summary, table, units)
 from .errors import Refused
 
 # What a run costs beside ramp and runtime, before one has been timed.
@@ -17,15 +19,24 @@ _OVERHEAD_S = 0.8
 def execute(study, argv, out=None, wanted_cpus=None):
     """Run STUDY and report it; returns the result's directory."""
     pinning = cpus.choose(wanted_cpus)
+    if not (study.pin or wanted_cpus):
+        pinning.wanted, pinning.rest = False, set(os.sched_getaffinity(0))
     facts = host.facts()
-    if study.has_target() and study.program:
-        paths.built("targets", study.program)
-    if pinning.pinned:
-        paths.built("tools", "rtt")
-        if pinning.rest:
-            os.sched_setaffinity(0, pinning.rest)
-    result = _directory(study, out)
+    peers.skip_missing(study)
+    for sentence in peers.skipped_words(study.skipped):
+        print(f"dataplane: {sentence}", file=sys.stderr)
     arms = study.arms()
+    for setup in map(study.setup, arms):
+        if setup.has_server() and setup.server.program:
+            paths.built("targets", setup.server.program)
+    if pinning.fio is not None:
+        paths.built("tools", "rtt")
+    if pinning.pinned and pinning.rest:
+        os.sched_setaffinity(0, pinning.rest)
+    if study.file:
+        facts["scratch files"] = f"{tempfile.gettempdir()} ({host.file_system(tempfile.gettempdir())})"
+    facts.update(peers.versions(study))
+    result = _directory(study, out)
     slots = plan.schedule(arms, study.repeats, study.warmup)
     meta = {"status": "running", "study": study.settings(), "host": facts,
             "command": shlex.join(["dataplane", *argv]),

@@ -26,6 +26,14 @@ def number(text):
     return float(match[1]) * _FACTOR[match[2].lower()]
 
 
+def size(text, what):
+    """Bytes from 4096, 4k, 256m; WHAT names the option in the message."""
+    match = re.fullmatch(r"([0-9]+)([kmg]?)", str(text).lower())
+    if not match:
+        raise Refused(f"{what}={text}: wants a size such as 4096, 64k or 256m")
+    return int(match[1]) * _FACTOR[match[2]]
+
+
 def short(value, digits=3):
     """38123 -> 38.1k; None -> '-'."""
     if value is None:

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Other people's programs as arms: are they there, which version, more of them."""
+
+import os
+import re
+import shutil
+
+from . import host, server, study
+from .errors import Refused
+
+
+def add(chosen, text):
+    """--peer NAME=PATH: every arm that runs NAME also with the binary at PATH."""
+    name, sep, path = text.partition("=")
+    if not sep or not name or not path:
+        raise Refused(f"--peer {text}: wants NAME=PATH, such as qemu-nbd=/opt/qemu/bin/qemu-nbd")
+    if not (os.path.isfile(path) and os.access(path, os.X_OK)):
+        raise Refused(f"--peer {text}: {path} is not a program")
+    path = os.path.abspath(path)
+    found = False
+    for factor, values in chosen.choices.items():
+        for value, table in list(values.items()):
+            words = str(table.get("command", "")).split(None, 1)
+            if words and words[0] == name:
+                label = _label(value, name, path, values)
+                values[label] = {**table, "command": " ".join([_quoted(path), *words[1:]])}
+                _follow(chosen, factor, value, label)
+                found = True
+    if not found:
+        raise Refused(f"--peer {text}: no arm of {chosen.name} runs {name}; accepted: "
+                      + (", ".join(sorted(_commands(chosen))) or "none"))
+
+
+def _quoted(path):
+    return "'" + path.replace("'", "'\\''").replace("$", "$$") + "'"
+
+
+def _label(value, name, path, taken):
+    """VALUE with its program's version in it, or the path where that is not enough."""
+    number = re.search(r"\d+(\.\d+)+", host.output([path, "--version"]))
+    called = f"{name}-{number[0]}" if number else path
+    label = value.replace(name, called, 1) if name in value else f"{value} {called}"
+    return label if label not in taken else value.replace(name, path, 1) if name in value else f"{value} {path}"
+
+
+def _follow(chosen, factor, value, label):
+    """Put LABEL behind VALUE wherever that is varied."""
+    for factors in [*chosen.groups, chosen.factors]:
+        if value in factors.get(factor, ()) and label not in factors[factor]:
+            factors[factor].insert(factors[factor].index(value) + 1, label)
+
+
+def _commands(chosen):
+    return {str(t["command"]).split()[0] for values in chosen.choices.values()
+            for t in values.values() if "command" in t}
+
+
+def skip_missing(chosen):
+    """Leave out the arms whose server or engine is not installed; chosen.skipped says which and why."""
+    stock = _stock_engines()
+    found = []
+    for arm in chosen.arms():
+        why = _missing(chosen.setup(arm), stock)
+        if why:
+            found.append({"name": arm.name, "values": arm.values, "why": why})
+    chosen.skipped = found
+    for arm in chosen.arms():
+        for skip in found:
+            if arm.values == skip["values"]:
+                raise Refused(f"{arm.name}: is what others are compared with, and cannot run: {skip['why']}")
+
+
+def _missing(setup, stock):
+    """What SETUP lacks, in words; empty if nothing."""
+    command = setup.server.command
+    if setup.has_server() and command and not shutil.which(command[0]):
+        return f"{command[0]} is not installed"
+    for engine in re.findall(r"^\s*ioengine\s*=\s*(\S+)", study.job_text(setup.job), re.M):
+        engine = server.fill(engine, setup.variables)
+        if stock and "/" not in engine and ":" not in engine and engine not in stock:
+            return f"this fio has no engine {engine}"
+    return ""
+
+
+def _stock_engines():
+    """Names of the engines in the installed fio, none if it does not say."""
+    return set(host.lines(["fio", "--enghelp"])[1:])
+
+
+def skipped_words(skipped):
+    """A sentence a reason: what was left out."""
+    by_why = {}
+    for skip in skipped:
+        by_why.setdefault(skip["why"], []).append(skip["name"])
+    return [f"{why}: skipped {', '.join(names)}." for why, names in by_why.items()]
+
+
+def versions(chosen):
+    """{program: first line of --version} of every command among the arms."""
+    out = {}
+    for arm in chosen.arms():
+        command = chosen.setup(arm).server.command
+        if command and command[0] not in out:
+            out[command[0]] = host.output([command[0], "--version"]) or "version unknown"
+    return out
