@@ -26,7 +26,8 @@ ifneq ($(SAN),)
 ALL_CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 ALL_LDFLAGS += -fsanitize=$(SAN)
 endif
-LDLIBS += -lm
+# Each program takes those that it calls.
+LDLIBS += -Wl,--as-needed -laio -luring -lnbd -lm
 
 # build/fio.mk tells which fio was found. It is made anew, and the engines with
 # it, when the installed fio is another than last time.

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <time.h>
+#include "base/cpu.h"
 
 /**
  * clock_ns - read CLOCK_MONOTONIC
@@ -19,6 +20,18 @@ static inline uint64_t clock_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/**
+ * clock_burn - occupy the CPU
+ * @ns: for how long
+ */
+static inline void clock_burn(uint64_t ns)
+{
+	uint64_t until = clock_ns() + ns;
+
+	while (clock_ns() < until)
+		cpu_relax();
 }
 
 #endif

@@ -303,6 +303,9 @@ static const char *format_value(const struct option_desc *o, const void *value,
 		return *(const char *const *)value;
 	case OPT_SIZE:
 	case OPT_TIME:
+		/* Below what it accepts: never set */
+		if (!o->def && *(const uint64_t *)value < o->min)
+			return NULL;
 		snprintf(buf, len, "%" PRIu64, *(const uint64_t *)value);
 		return buf;
 	case OPT_U32:
@@ -318,7 +321,7 @@ static const char *format_value(const struct option_desc *o, const void *value,
 		return *buf ? buf : NULL;
 	case OPT_CUSTOM:
 		o->format(value, buf, len);
-		return buf;
+		return *buf ? buf : NULL;
 	default:
 		return NULL;
 	}

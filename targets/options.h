@@ -44,7 +44,7 @@ enum option_type {
  * @max:	OPT_SIZE, OPT_TIME, OPT_U32: greatest value, 0 for the type's own
  * @names:	OPT_ENUM: the values, NULL at the end
  * @parse:	OPT_CUSTOM: reads a value, returns 0 or negative errno
- * @format:	OPT_CUSTOM: writes it back, in 64 bytes at most
+ * @format:	OPT_CUSTOM: writes it back; nothing for a value never set
  * @accepts:	OPT_CUSTOM: completes the sentence "VALUE is not ..."
  */
 struct option_desc {

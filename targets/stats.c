@@ -9,6 +9,8 @@ static const char *const kind_names[REQ_KINDS] = {
 	[REQ_DISCARD] = "discard",
 	[REQ_WRITE_ZEROES] = "write_zeroes",
 	[REQ_GET_ID] = "get_id",
+	[REQ_CACHE] = "cache",
+	[REQ_BLOCK_STATUS] = "block_status",
 	[REQ_UNSUPPORTED] = "unsupported",
 };
 

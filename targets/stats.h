@@ -14,6 +14,8 @@ enum request_kind {
 	REQ_DISCARD,
 	REQ_WRITE_ZEROES,
 	REQ_GET_ID,
+	REQ_CACHE,		/* NBD: read ahead */
+	REQ_BLOCK_STATUS,	/* NBD: where are holes */
 	REQ_UNSUPPORTED,
 	REQ_KINDS
 };
@@ -40,7 +42,7 @@ struct iothread_stats {
 	counter_t bytes[REQ_KINDS];
 	counter_t errors;
 	struct hist batch;		/* requests taken from a queue at once */
-	struct hist service_ns;		/* taken to returned, of delayed requests */
+	struct hist service_ns;		/* taken to returned, of requests not done at once */
 	counter_t tid;
 	counter_t user_ns;		/* CPU time and switches: as iothread_sample_cpu() saw them */
 	counter_t system_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The options of vhost-user-blk-target, and what must hold between them */
+/* Options that the targets share: values of their own kinds, and what must hold between them */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,24 +8,13 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "base/version.h"
-#include "targets/target-options.h"
+#include "targets/pool/wakeup.h"
+#include "targets/target-rows.h"
 
-#define AT(field)	.offset = offsetof(struct target_options, field)
-#define SECOND		UINT64_C(1000000000)
+#define FILE_PREFIX	"file:"
+#define DEFAULT_SIZE	(UINT64_C(1) << 30)
 
-static const char *const backend_names[] = {
-	[TARGET_BACKEND_NULL]	= "null",
-	[TARGET_BACKEND_RAM]	= "ram",
-	NULL
-};
-
-const struct backend_ops *const target_backend_ops[] = {
-	[TARGET_BACKEND_NULL]	= &null_backend,
-	[TARGET_BACKEND_RAM]	= &ram_backend,
-};
-
-static const char *const poll_names[] = {
+const char *const poll_names[] = {
 	[POLL_OFF]	= "off",
 	[POLL_BUSY]	= "busy",
 	[POLL_FIXED]	= "fixed",
@@ -33,110 +22,85 @@ static const char *const poll_names[] = {
 	NULL
 };
 
-static int parse_delay(const char *s, void *value)
+const char *const pool_queue_names[] = {
+	[POOL_QUEUE_GLOBAL]	= "global",
+	[POOL_QUEUE_PER_THREAD]	= "per-thread",
+	NULL
+};
+
+const char *const completion_names[] = {
+	[POOL_COMPLETION_EVENTFD_LOCKED]	= "eventfd-locked",
+	[POOL_COMPLETION_EVENTFD]		= "eventfd",
+	[POOL_COMPLETION_COALESCED]		= "coalesced",
+	[POOL_COMPLETION_POLL]			= "poll",
+	NULL
+};
+
+static const char *const aio_names[] = {
+	[TARGET_AIO_DEFAULT]	= NULL,
+	[TARGET_AIO_THREADS]	= "threads",
+	[TARGET_AIO_NATIVE]	= "native",
+	[TARGET_AIO_IO_URING]	= "io_uring",
+	[TARGET_AIO_INLINE]	= "inline",
+};
+
+int parse_backend(const char *s, void *value)
+{
+	struct target_backend *b = value;
+	size_t prefix = strlen(FILE_PREFIX);
+
+	b->path[0] = '\0';
+	if (!strcmp(s, "null")) {
+		b->ops = &null_backend;
+	} else if (!strcmp(s, "ram")) {
+		b->ops = &ram_backend;
+	} else if (!strncmp(s, FILE_PREFIX, prefix) && s[prefix] &&
+		   strlen(s + prefix) < sizeof(b->path)) {
+		b->ops = &file_backend;
+		strcpy(b->path, s + prefix);
+	} else {
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void format_backend(const void *value, char *buf, size_t len)
+{
+	const struct target_backend *b = value;
+
+	snprintf(buf, len, "%s%s", b->path[0] ? FILE_PREFIX : b->ops->name, b->path);
+}
+
+int parse_aio(const char *s, void *value)
+{
+	enum target_aio *aio = value;
+
+	for (enum target_aio i = TARGET_AIO_THREADS; i <= TARGET_AIO_INLINE; i++) {
+		if (!strcmp(s, aio_names[i])) {
+			*aio = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* What was not given is left out: see options_json(). */
+void format_aio(const void *value, char *buf, size_t len)
+{
+	const enum target_aio *aio = value;
+
+	snprintf(buf, len, "%s", aio_names[*aio] ? : "");
+}
+
+int parse_delay(const char *s, void *value)
 {
 	return delay_parse(s, value);
 }
 
-static void format_delay(const void *value, char *buf, size_t len)
+void format_delay(const void *value, char *buf, size_t len)
 {
 	delay_format(value, buf, len);
 }
-
-const struct option_desc target_option_table[] = {
-	{ OPT_TOPIC, .help = "Where it is found" },
-	{ OPT_STR, "socket", "PATH", .once = true, AT(socket),
-	  .help = "listen on this unix socket" },
-	{ OPT_STR, "run", "COMMAND", .once = true, AT(run),
-	  .help = "listen on a private socket, run COMMAND in a shell with $socket, $uri and $FIO_DATAPLANE set, and exit with its status" },
-
-	{ OPT_TOPIC, .help = "The device" },
-	{ OPT_ENUM, "backend", .def = "null", .names = backend_names, AT(backend),
-	  .help = "null moves no data, ram is memory, taken at the start if half of what is free will do" },
-	{ OPT_SIZE, "size", "SIZE", .def = "1G", .min = 512, .max = UINT64_C(1) << 62, AT(size),
-	  .help = "capacity, a multiple of the block size" },
-	{ OPT_SIZE, "block-size", "SIZE", .def = "512", .min = 512, .max = 65536, .pow2 = true, AT(block_size),
-	  .help = "logical block size, a power of two from 512 to 64K" },
-	{ OPT_FLAG, "read-only", AT(read_only),
-	  .help = "refuse whatever changes data" },
-	{ OPT_CUSTOM, "delay", "TIMES", .def = "none", AT(delay),
-	  .parse = parse_delay, .format = format_delay,
-	  .accepts = DELAY_SYNTAX " (times up to 100s, A up to B, SIGMA up to 10)",
-	  .help = "service time of a request, which occupies no CPU: " DELAY_SYNTAX },
-	{ OPT_TIME, "request-cost", "TIME", .def = "0", .max = SECOND, AT(request_cost_ns),
-	  .help = "CPU time burnt for each request, in place of a block layer's" },
-
-	{ OPT_TOPIC, .help = "Queues and threads" },
-	{ OPT_U32, "num-queues", "N", .def = "8", .min = 1, .max = 256, AT(num_queues),
-	  .help = "most queues a client may use, 1 to 256" },
-	{ OPT_U32, "queue-size", "N", .def = "1024", .min = 2, .max = 32768, .pow2 = true, AT(queue_size),
-	  .help = "most entries of a queue, a power of two from 2 to 32768" },
-	{ OPT_U32, "iothreads", "N", .def = "1", .min = 1, .max = 64, AT(iothreads),
-	  .help = "threads that serve the queues, round robin, 1 to 64" },
-	{ OPT_CPUS, "cpus", "LIST", AT(cpus),
-	  .help = "pin the iothreads to these CPUs, such as 1 or 0,2-3" },
-
-	{ OPT_TOPIC, .help = "Polling" },
-	{ OPT_ENUM, "poll", .def = "adaptive", .names = poll_names, AT(poll),
-	  .help = "before it sleeps, an iothread polls: never, for ever, for a fixed time, or for a time it adapts as QEMU does" },
-	{ OPT_TIME, "poll-max-ns", "TIME", .def = "32768", .max = 10 * SECOND, AT(poll_max_ns),
-	  .help = "how long the fixed policy polls and the adaptive one may; 0 for not at all" },
-	{ OPT_U32, "poll-grow", "N", .def = "2", AT(poll_grow),
-	  .help = "factor by which the adaptive window grows; 0 for QEMU's own, 2" },
-	{ OPT_U32, "poll-shrink", "N", .def = "0", AT(poll_shrink),
-	  .help = "divisor by which it shrinks; 0 for down to nothing at once" },
-
-	{ OPT_TOPIC, .help = "Reports" },
-	{ OPT_STR, "stats", "FILE", AT(stats),
-	  .help = "write statistics as JSON at exit; SIGUSR1 prints them on stderr at any time" },
-	{ OPT_ACTION, "help", AT(help), .help = "print this and exit" },
-	{ OPT_ACTION, "man", AT(man), .help = "print the manual page (roff) and exit" },
-	{ OPT_ACTION, "version", AT(version), .help = "print the version and exit" },
-	{ .type = OPT_END },
-};
-
-static const char *const usage[] = {
-	"--socket PATH [OPTION...]",
-	"--run 'COMMAND' [OPTION...]",
-	NULL
-};
-
-static const struct options_section sections[] = {
-	{ "SIGNALS",
-	  "SIGTERM and SIGINT finish the requests in flight, write the statistics, remove the socket and end the program with status 0.\n"
-	  "\n"
-	  "SIGUSR1 prints the statistics on the standard error.\n" },
-	{ "EXIT STATUS",
-	  "0 after SIGTERM or SIGINT, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 and the number of the signal that killed it.\n" },
-	{ "ENVIRONMENT",
-	  "What COMMAND of --run sees: $socket, the path of the socket; $uri, the same as a URI; $FIO_DATAPLANE, the directory that holds engines/.\n"
-	  "\n"
-	  "The private socket is made in a directory under $TMPDIR, or /tmp.\n" },
-	{ "EXAMPLES",
-	  "A job file against a device that takes 20 microseconds a request:\n"
-	  "\n"
-	  "\tvhost-user-blk-target --delay fixed:20us --run 'fio jobfiles/vhost-user-blk.fio'\n"
-	  "\n"
-	  "Memory as a disk of 4 GiB, polled without end on CPU 1:\n"
-	  "\n"
-	  "\tvhost-user-blk-target --socket /tmp/disk --backend ram --size 4G --poll busy --cpus 1\n" },
-	{ "SEE ALSO",
-	  "fio(1), qemu-storage-daemon(1)\n" },
-	{ NULL, NULL },
-};
-
-static const struct options_program program = {
-	.name = "vhost-user-blk-target",
-	.version = FIO_DATAPLANE_VERSION,
-	.summary = "a virtio block device for experiments, served over vhost-user",
-	.usage = usage,
-	.description =
-		"Serves a virtio-blk device over the vhost-user protocol, to fio's vhost-user-blk engine of this project or to any other client. Its threads wait for work as a hypervisor's do: they poll for a while and then sleep, by a policy that can be chosen and measured.\n"
-		"\n"
-		"Several clients may be connected at once; each sees the same disk with queues of its own.\n",
-	.note = "Sizes take K, M, G and T (powers of 1024), times ns, us, ms and s; a time without a unit is nanoseconds. Where an option is repeated, the last one counts.",
-	.sections = sections,
-};
 
 static int check_place(const struct target_options *o, const char *argv0)
 {
@@ -144,19 +108,33 @@ static int check_place(const struct target_options *o, const char *argv0)
 
 	if (o->socket && o->run)
 		return options_error(argv0, "run", "brings its own socket, so it excludes --socket");
-	if (!o->socket && !o->run)
-		return options_error(argv0, NULL, "needs --socket PATH or --run COMMAND, see --help");
 	if (o->socket && strlen(o->socket) > max)
 		return options_error(argv0, "socket", "'%s' is too long for a socket (%zu bytes)", o->socket, max);
 	return 0;
 }
 
-static int check_values(const struct target_options *o, const char *argv0)
+static int check_backend(const struct target_options *o, const char *argv0)
 {
+	bool file = o->backend.path[0];
+
 	if (o->size % o->block_size)
 		return options_error(argv0, "size",
 				     "%" PRIu64 " is not a multiple of --block-size %" PRIu64,
 				     o->size, o->block_size);
+	if (!file && (o->aio == TARGET_AIO_NATIVE || o->aio == TARGET_AIO_IO_URING))
+		return options_error(argv0, "aio", "%s needs --backend file:PATH", aio_names[o->aio]);
+	if (!file && o->direct)
+		return options_error(argv0, "direct", "needs --backend file:PATH");
+	if (o->error_rate > 1)
+		return options_error(argv0, "error-rate", "%g is not from 0 to 1", o->error_rate);
+	if (o->pool_min > o->pool_threads)
+		return options_error(argv0, "pool-min", "%" PRIu32 " is more than --pool-threads %" PRIu32,
+				     o->pool_min, o->pool_threads);
+	return 0;
+}
+
+static int check_polling(const struct target_options *o, const char *argv0)
+{
 	/* QEMU takes a factor of 1 and then never grows, which nobody means */
 	if (o->poll_grow == 1)
 		return options_error(argv0, "poll-grow",
@@ -164,23 +142,32 @@ static int check_values(const struct target_options *o, const char *argv0)
 	return 0;
 }
 
-int target_options_parse(struct target_options *o, int argc, char **argv)
+static int check_values(struct target_options *o, const char *argv0)
+{
+	if (!o->size && !o->backend.path[0])
+		o->size = DEFAULT_SIZE;
+	return check_backend(o, argv0) ? : check_polling(o, argv0);
+}
+
+int target_options_parse(struct target_options *o, const struct target_program *program,
+			 int argc, char **argv)
 {
 	int ret;
 
 	memset(o, 0, sizeof(*o));
-	ret = options_parse(target_option_table, o, argc, argv);
+	ret = options_parse(program->table, o, argc, argv);
 	if (ret)
 		return ret;
 
 	if (o->help)
-		options_help(stdout, &program, target_option_table);
+		options_help(stdout, program->text, program->table);
 	else if (o->man)
-		options_man(stdout, &program, target_option_table);
+		options_man(stdout, program->text, program->table);
 	else if (o->version)
-		printf("%s %s\n", program.name, program.version);
+		printf("%s %s\n", program->text->name, program->text->version);
 	else
-		return check_values(o, argv[0]) ? : check_place(o, argv[0]);
+		return check_values(o, argv[0]) ? : check_place(o, argv[0]) ? :
+		       program->check(o, argv[0]);
 	return 1;
 }
 
@@ -195,6 +182,63 @@ void target_options_cpu(const struct target_options *o, unsigned int index, cpu_
 			return;
 		}
 	}
+}
+
+struct backend_config target_options_backend(const struct target_options *o, bool shared)
+{
+	return (struct backend_config) {
+		.ops = o->backend.ops,
+		.path = o->backend.path[0] ? o->backend.path : NULL,
+		.size = o->size,
+		.block_size = o->block_size,
+		.shared = shared,
+		.read_only = o->read_only,
+		.direct = o->direct,
+	};
+}
+
+static const struct aio_ops *aio_ops(const struct target_options *o)
+{
+	switch (o->aio) {
+	case TARGET_AIO_DEFAULT:
+		return o->backend.path[0] ? &threads_aio : NULL;
+	case TARGET_AIO_THREADS:
+		return &threads_aio;
+	case TARGET_AIO_NATIVE:
+		return &native_aio;
+	case TARGET_AIO_IO_URING:
+		return &io_uring_aio;
+	case TARGET_AIO_INLINE:
+		break;
+	}
+	return NULL;
+}
+
+struct channel_config target_options_channel(const struct target_options *o)
+{
+	return (struct channel_config) {
+		.aio = aio_ops(o),
+		.pool = {
+			.min_threads = o->pool_min,
+			.max_threads = o->pool_threads,
+			.wakeup = wakeup_list[o->wakeup],
+			.queue = o->pool_queue,
+			.completion = o->completion,
+		},
+		.delay = o->delay,
+		.request_cost_ns = o->request_cost_ns,
+		.wakeup_cost_ns = o->wakeup_cost_ns,
+		.error_rate = o->error_rate,
+		.fail_after = o->fail_after,
+	};
+}
+
+struct poll_policy target_options_policy(const struct target_options *o)
+{
+	struct poll_policy p;
+
+	poll_policy_init(&p, o->poll, o->poll_max_ns, o->poll_grow, o->poll_shrink);
+	return p;
 }
 
 /* What only a process of its own can do. */
@@ -229,7 +273,7 @@ int target_options_parse_embedded(struct target_options *o, const char *text, co
 		}
 		argv[argc++] = word;
 	}
-	ret = options_parse(target_option_table, o, argc, argv);
+	ret = options_parse(vhost_user_blk_program.table, o, argc, argv);
 	if (!ret)
 		ret = check_values(o, name);
 	if (!ret)

@@ -1,36 +1,57 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The options of vhost-user-blk-target */
+/* What the targets can be asked to do: the options they share, and those of each */
 #ifndef TARGETS_TARGET_OPTIONS_H
 #define TARGETS_TARGET_OPTIONS_H
 
+#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "targets/backend/backend.h"
-#include "targets/delay.h"
+#include "targets/backend/channel.h"
 #include "targets/iothread/poll-policy.h"
 #include "targets/options.h"
 
-enum target_backend {
-	TARGET_BACKEND_NULL,
-	TARGET_BACKEND_RAM,
+/* struct target_backend - What --backend says */
+struct target_backend {
+	const struct backend_ops *ops;
+	char path[PATH_MAX];		/* of file:PATH, else empty */
 };
 
-/* struct target_options - Values by the option's name; target-options.c explains them */
-struct target_options {
-	const char *socket;		/* NULL if --run is given */
-	const char *run;		/* NULL if --socket is given */
+enum target_aio {
+	TARGET_AIO_DEFAULT,		/* not given: threads for a file, else inline */
+	TARGET_AIO_THREADS,
+	TARGET_AIO_NATIVE,
+	TARGET_AIO_IO_URING,
+	TARGET_AIO_INLINE,
+};
 
-	enum target_backend backend;
-	uint64_t size;			/* bytes, a multiple of block_size */
+/*
+ * struct target_options - Values by the option's name; target-rows.h explains those that
+ * the programs share, their own tables the others. Strings are NULL if not given.
+ */
+struct target_options {
+	const char *socket;
+	const char *run;
+
+	struct target_backend backend;
+	uint64_t size;			/* bytes, a multiple of block_size; 0 for the file's */
 	uint64_t block_size;		/* bytes, a power of two */
 	bool read_only;
+	bool direct;
+	enum target_aio aio;
 	struct delay delay;
 	uint64_t request_cost_ns;
+	uint64_t wakeup_cost_ns;
+	double error_rate;
+	uint64_t fail_after;		/* requests; 0 if not given */
 
-	uint32_t num_queues;
-	uint32_t queue_size;		/* entries, a power of two */
+	uint32_t pool_threads;
+	uint32_t pool_min;
+	unsigned int wakeup;		/* index into wakeup_list */
+	enum pool_queue pool_queue;
+	enum pool_completion completion;
+
 	uint32_t iothreads;
 	cpu_set_t cpus;			/* empty if not given */
 
@@ -39,29 +60,64 @@ struct target_options {
 	uint32_t poll_grow;
 	uint32_t poll_shrink;
 
-	const char *stats;		/* NULL if not given */
+	/* vhost-user-blk-target */
+	uint32_t num_queues;
+	uint32_t queue_size;		/* entries, a power of two */
 
+	/* nbd-target */
+	uint32_t port;			/* 0 if not given */
+	const char *bind;
+	const char *export;
+
+	const char *stats;
 	bool help;
 	bool version;
 	bool man;
 };
 
-/* What each --backend is */
-extern const struct backend_ops *const target_backend_ops[];
+/**
+ * struct target_program - A target as seen from its command line
+ * @text:	For help and man page
+ * @table:	Its options
+ * @check:	What must hold between options that only it has, as options_error()
+ *		reports it; returns 0 or -EINVAL
+ */
+struct target_program {
+	const struct options_program *text;
+	const struct option_desc *table;
+	int (*check)(const struct target_options *o, const char *argv0);
+};
 
-/* The table, for options_json() */
-extern const struct option_desc target_option_table[];
+extern const struct target_program vhost_user_blk_program;
+extern const struct target_program nbd_program;
 
 /**
- * target_options_parse() - Read the command line of vhost-user-blk-target
+ * target_options_parse() - Read the command line of a target
  * @o:		Result; strings point into @argv
+ * @program:	The target
  * @argc:	Number of arguments
  * @argv:	Arguments
  *
  * Return: 0 to go on, 1 when the command line only asked for a text (--help),
  * which was printed, or -EINVAL after one line on stderr
  */
-int target_options_parse(struct target_options *o, int argc, char **argv);
+int target_options_parse(struct target_options *o, const struct target_program *program,
+			 int argc, char **argv);
+
+/**
+ * target_options_parse_embedded() - Read the options of a target inside another program
+ * @o:		Result
+ * @text:	Options of vhost-user-blk-target as on a command line, divided by blanks,
+ *		without quotes
+ * @name:	Names the text in messages
+ *
+ * What has no meaning there, such as --socket, is refused. The policy is busy
+ * unless @text says otherwise.
+ *
+ * Return: 0, -ENOMEM, or -EINVAL after one line on stderr
+ */
+int target_options_parse_embedded(struct target_options *o, const char *text,
+				  const char *name);
 
 /**
  * target_options_cpu() - The CPU that --cpus gives an iothread
@@ -72,17 +128,28 @@ int target_options_parse(struct target_options *o, int argc, char **argv);
 void target_options_cpu(const struct target_options *o, unsigned int index, cpu_set_t *set);
 
 /**
- * target_options_parse_embedded() - Read the options of a target inside another program
- * @o:		Result
- * @text:	Options as on a command line, divided by blanks, without quotes
- * @name:	Names the text in messages
+ * target_options_backend() - What the options say about the backend
+ * @o:		Options; must live as long as the backend
+ * @shared:	Processes forked later are to see the same data
  *
- * What has no meaning there, such as --socket, is refused. The policy is busy
- * unless @text says otherwise.
- *
- * Return: 0, -ENOMEM, or -EINVAL after one line on stderr
+ * Return: for backend_open()
  */
-int target_options_parse_embedded(struct target_options *o, const char *text,
-				  const char *name);
+struct backend_config target_options_backend(const struct target_options *o, bool shared);
+
+/**
+ * target_options_channel() - What the options say about every iothread's channel
+ * @o:		Options
+ *
+ * Return: for lane_start()
+ */
+struct channel_config target_options_channel(const struct target_options *o);
+
+/**
+ * target_options_policy() - What the options say about polling
+ * @o:		Options
+ *
+ * Return: for lane_start()
+ */
+struct poll_policy target_options_policy(const struct target_options *o);
 
 #endif /* TARGETS_TARGET_OPTIONS_H */

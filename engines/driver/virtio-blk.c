@@ -162,7 +162,7 @@ static unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_t secto
 {
 	unsigned int i = q->free[--q->nr_free];
 
-	q->request[i] = (struct blk_request) { .tag = tag, .age = q->age, .busy = true };
+	q->request[i] = (struct blk_tagged) { .tag = tag, .age = q->age, .busy = true };
 	q->slot[i].hdr.type = htole32(type);
 	q->slot[i].hdr.sector = htole64(sector);
 	return i;

@@ -52,12 +52,12 @@ struct blk_slot {
 } __attribute__((aligned(CACHE_LINE)));
 
 /**
- * struct blk_request - what the driver remembers of a request, out of the device's reach
+ * struct blk_tagged - what the driver remembers of a request, out of the device's reach
  * @tag: the user's
  * @age: blk_queue.age when it was queued
  * @busy: it is in flight
  */
-struct blk_request {
+struct blk_tagged {
 	void *tag;
 	uint32_t age;
 	bool busy;
@@ -92,7 +92,7 @@ struct blk_queue {
 	struct split_driver ring;
 	struct blk_slot *slot;
 	uint64_t guest_offset;
-	struct blk_request *request;
+	struct blk_tagged *request;
 	unsigned int nr_slots;
 	uint16_t *free;
 	unsigned int nr_free;

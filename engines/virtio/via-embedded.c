@@ -12,7 +12,7 @@
  * struct embedded_queue - the device's side of a job's queue; in the job only
  */
 struct embedded_queue {
-	struct queue_thread thread;
+	struct lane lane;
 	struct queue queue;
 };
 
@@ -47,8 +47,11 @@ static int embedded_open(struct shared_device *dev, struct thread_data *td)
 
 	if (e)
 		ret = target_options_parse_embedded(&e->o, dev->key, "target=");
-	if (!ret)
-		ret = backend_open(&e->backend, target_backend_ops[e->o.backend], e->o.size, true);
+	if (!ret) {
+		struct backend_config config = target_options_backend(&e->o, true);
+
+		ret = backend_open(&e->backend, &config);
+	}
 	if (ret) {
 		free(e);
 		return ret;
@@ -56,7 +59,6 @@ static int embedded_open(struct shared_device *dev, struct thread_data *td)
 	dev->priv = e;
 	sched_getaffinity(0, sizeof(e->cpus), &e->cpus);
 	blk_device_init(&e->dev, &e->backend, e->o.block_size, e->o.read_only, e->o.num_queues);
-	e->dev.request_cost_ns = e->o.request_cost_ns;
 
 	dev->features = e->dev.features & blk_driver_features(o->event_idx, o->indirect);
 	blk_limits_read(&dev->limits, &e->dev.config, dev->features);
@@ -134,7 +136,7 @@ static int start_queue(struct shared_device *dev, struct embedded *e, unsigned i
 	ret = split_device_init(&q->ring, &e->mem, dev->queue_size, (uintptr_t)ring.desc,
 				(uintptr_t)ring.avail, (uintptr_t)ring.used);
 	if (!ret)
-		ret = queue_start(q, &eq->thread, ring.used_idx);
+		ret = queue_start(q, &eq->lane, ring.used_idx);
 	return ret;
 }
 
@@ -142,19 +144,19 @@ static int embedded_attach(struct shared_device *dev, struct thread_data *td, un
 {
 	struct embedded *e = dev->priv;
 	struct embedded_queue *eq = &e->queue[index];
-	struct poll_policy policy;
+	struct poll_policy policy = target_options_policy(&e->o);
+	struct channel_config config = target_options_channel(&e->o);
 	cpu_set_t cpus;
 	int ret;
 
-	poll_policy_init(&policy, e->o.poll, e->o.poll_max_ns, e->o.poll_grow, e->o.poll_shrink);
 	choose_cpus(e, index, &cpus);
-	ret = queue_thread_start(&eq->thread, index, &cpus, &policy, &e->o.delay);
+	ret = lane_start(&eq->lane, index, &cpus, &policy, &config);
 	if (ret)
 		return ret;
 	ret = start_queue(dev, e, index, td->o.name);
 	if (ret) {
 		log_err("%s: cannot start queue %u: %s\n", td->o.name, index, strerror(-ret));
-		queue_thread_stop(&eq->thread);
+		lane_stop(&eq->lane);
 		return ret;
 	}
 	backend_warm(&e->backend);
@@ -167,7 +169,7 @@ static void embedded_detach(struct shared_device *dev, unsigned int index, bool 
 	struct embedded_queue *eq = &e->queue[index];
 
 	queue_stop(&eq->queue, dead);
-	queue_thread_stop(&eq->thread);
+	lane_stop(&eq->lane);
 }
 
 static void embedded_stats(struct shared_device *dev, unsigned int index, struct json *w)
@@ -176,11 +178,11 @@ static void embedded_stats(struct shared_device *dev, unsigned int index, struct
 	struct embedded_queue *eq = &e->queue[index];
 
 	json_open_object(w, "options");
-	options_json(w, target_option_table, &e->o);
+	options_json(w, vhost_user_blk_program.table, &e->o);
 	json_close_object(w);
 	json_open_array(w, "iothreads");
-	iothread_sample_cpu(&eq->thread.it);
-	iothread_stats_json(w, &eq->thread.it);
+	iothread_sample_cpu(&eq->lane.it);
+	iothread_stats_json(w, &eq->lane.it);
 	json_close_array(w);
 }
 

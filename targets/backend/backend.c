@@ -7,22 +7,23 @@
 /**
  * backend_open - open a backend
  * @b: filled in
- * @ops: its kind
- * @size: bytes
- * @shared: let processes forked later see the same data
+ * @config: what is asked for, copied
  *
  * backend_warm() is the caller's to call, when it has time.
  *
  * Return: 0 or a negative errno, reported.
  */
-int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size, bool shared)
+int backend_open(struct backend *b, const struct backend_config *config)
 {
 	int ret;
 
-	*b = (struct backend) { .ops = ops, .size = size, .shared = shared };
-	ret = ops->open(b);
-	if (ret)
-		fprintf(stderr, "backend %s of %" PRIu64 " bytes: %s\n", ops->name, size,
+	*b = (struct backend) {
+		.ops = config->ops, .config = *config, .size = config->size, .fd = -1, .align = 1,
+	};
+	ret = b->ops->open(b);
+	/* What a path is to blame for, the file backend has said with it. */
+	if (ret && !config->path)
+		fprintf(stderr, "backend %s of %" PRIu64 " bytes: %s\n", b->ops->name, b->size,
 			strerror(-ret));
 	return ret;
 }

@@ -2,59 +2,79 @@
 #ifndef TARGETS_BACKEND_BACKEND_H
 #define TARGETS_BACKEND_BACKEND_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
-
-struct backend;
+#include "targets/backend/request.h"
 
 /**
  * struct backend_ops - what stands behind a device
  * @name: what --backend calls it
- * @open: get ready for backend->size bytes
+ * @open: get ready; sets backend->size where it is 0
  * @warm: pay now, in this process, for what the first requests would find missing; may
  *	be NULL
  * @close: undo open
- * @read: fill @iov from @offset
- * @write: store @iov at @offset
- * @flush: make earlier writes durable
- * @discard: forget @len bytes at @offset
- * @write_zeroes: make @len bytes at @offset read as zero; @unmap allows giving them back
- *
- * Ranges lie inside the device: the caller has checked. All return 0 or a negative
- * errno and may be called from any iothread.
+ * @execute: carry a request out and return 0 or a negative errno; called from any thread,
+ *	may block; what the backend has no notion of is -EOPNOTSUPP
  */
 struct backend_ops {
 	const char *name;
 	int (*open)(struct backend *b);
 	void (*warm)(struct backend *b);
 	void (*close)(struct backend *b);
-	int (*read)(struct backend *b, const struct iovec *iov, unsigned int nr, uint64_t offset);
-	int (*write)(struct backend *b, const struct iovec *iov, unsigned int nr, uint64_t offset);
-	int (*flush)(struct backend *b);
-	int (*discard)(struct backend *b, uint64_t offset, uint64_t len);
-	int (*write_zeroes)(struct backend *b, uint64_t offset, uint64_t len, bool unmap);
+	int (*execute)(struct backend *b, struct blk_request *r);
+};
+
+/**
+ * struct backend_config - what is asked of a backend
+ * @ops: its kind
+ * @path: the file backend's file or block device
+ * @size: bytes; 0 for what the file has
+ * @block_size: smallest unit of I/O in bytes
+ * @shared: processes forked later are to see the same data
+ * @read_only: nothing will be written
+ * @direct: go around the page cache
+ */
+struct backend_config {
+	const struct backend_ops *ops;
+	const char *path;
+	uint64_t size;
+	uint32_t block_size;
+	bool shared;
+	bool read_only;
+	bool direct;
 };
 
 /**
  * struct backend - an open backend
  * @ops: its kind
+ * @config: what was asked for
  * @size: bytes
- * @shared: processes forked later are to see the same data
  * @mem: the ram backend's memory
+ * @fd: the file backend's file
+ * @align: the file backend's unit of offsets and lengths, in bytes; 1 for any
+ * @mem_align: its unit of memory addresses, in bytes; 1 for any
+ * @is_block: the file is a block device
+ * @flush_error: how its first failed flush failed
  */
 struct backend {
 	const struct backend_ops *ops;
+	struct backend_config config;
 	uint64_t size;
-	bool shared;
 	char *mem;
+	int fd;
+	unsigned int align;
+	unsigned int mem_align;
+	bool is_block;
+	atomic_int flush_error;
 };
 
 extern const struct backend_ops null_backend;
 extern const struct backend_ops ram_backend;
+extern const struct backend_ops file_backend;
 
-int backend_open(struct backend *b, const struct backend_ops *ops, uint64_t size, bool shared);
+int backend_open(struct backend *b, const struct backend_config *config);
 void backend_warm(struct backend *b);
 void backend_close(struct backend *b);
 

@@ -21,7 +21,7 @@ static void ram_warm(struct backend *b)
 static int ram_open(struct backend *b)
 {
 	b->mem = mmap(NULL, b->size, PROT_READ | PROT_WRITE,
-		      (b->shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		      (b->config.shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (b->mem == MAP_FAILED)
 		return -errno;
 	/* Random I/O over gigabytes would otherwise be bound by TLB misses; a refusal costs no more. */
@@ -34,28 +34,24 @@ static void ram_close(struct backend *b)
 	munmap(b->mem, b->size);
 }
 
-static int ram_read(struct backend *b, const struct iovec *iov, unsigned int nr, uint64_t offset)
+static void ram_read(struct backend *b, const struct blk_request *r)
 {
-	for (unsigned int i = 0; i < nr; i++) {
-		memcpy(iov[i].iov_base, b->mem + offset, iov[i].iov_len);
-		offset += iov[i].iov_len;
+	const char *from = b->mem + r->offset;
+
+	for (unsigned int i = 0; i < r->nr_iov; i++) {
+		memcpy(r->iov[i].iov_base, from, r->iov[i].iov_len);
+		from += r->iov[i].iov_len;
 	}
-	return 0;
 }
 
-static int ram_write(struct backend *b, const struct iovec *iov, unsigned int nr, uint64_t offset)
+static void ram_write(struct backend *b, const struct blk_request *r)
 {
-	for (unsigned int i = 0; i < nr; i++) {
-		memcpy(b->mem + offset, iov[i].iov_base, iov[i].iov_len);
-		offset += iov[i].iov_len;
-	}
-	return 0;
-}
+	char *to = b->mem + r->offset;
 
-static int ram_flush(struct backend *b)
-{
-	(void)b;
-	return 0;
+	for (unsigned int i = 0; i < r->nr_iov; i++) {
+		memcpy(to, r->iov[i].iov_base, r->iov[i].iov_len);
+		to += r->iov[i].iov_len;
+	}
 }
 
 /* Whole pages go back to the system, which also makes them read as zero; the rest is cleared. */
@@ -72,13 +68,38 @@ static int ram_write_zeroes(struct backend *b, uint64_t offset, uint64_t len, bo
 	}
 	memset(b->mem + offset, 0, first - offset);
 	memset(b->mem + last, 0, end - last);
-	return madvise(b->mem + first, last - first, b->shared ? MADV_REMOVE : MADV_DONTNEED) ?
+	return madvise(b->mem + first, last - first, b->config.shared ? MADV_REMOVE : MADV_DONTNEED) ?
 	       -errno : 0;
 }
 
-static int ram_discard(struct backend *b, uint64_t offset, uint64_t len)
+static int ram_block_status(struct blk_request *r)
 {
-	return ram_write_zeroes(b, offset, len, true);
+	r->extent[0] = (struct blk_extent) { .len = r->len };
+	r->nr_extent = 1;
+	return 0;
+}
+
+static int ram_execute(struct backend *b, struct blk_request *r)
+{
+	switch (r->kind) {
+	case REQ_READ:
+		ram_read(b, r);
+		return 0;
+	case REQ_WRITE:
+		ram_write(b, r);
+		return 0;
+	case REQ_DISCARD:
+		return ram_write_zeroes(b, r->offset, r->len, true);
+	case REQ_WRITE_ZEROES:
+		return ram_write_zeroes(b, r->offset, r->len, r->flags & BLK_UNMAP);
+	case REQ_BLOCK_STATUS:
+		return ram_block_status(r);
+	case REQ_FLUSH:
+	case REQ_CACHE:
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
 }
 
 const struct backend_ops ram_backend = {
@@ -86,9 +107,5 @@ const struct backend_ops ram_backend = {
 	.open = ram_open,
 	.warm = ram_warm,
 	.close = ram_close,
-	.read = ram_read,
-	.write = ram_write,
-	.flush = ram_flush,
-	.discard = ram_discard,
-	.write_zeroes = ram_write_zeroes,
+	.execute = ram_execute,
 };

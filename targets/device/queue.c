@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "base/clock.h"
 #include "base/cpu.h"
 #include "targets/device/queue.h"
 
@@ -16,7 +15,7 @@ static struct queue *source_to_queue(struct event_source *s)
 
 static struct iothread_stats *stats(struct queue *q)
 {
-	return &q->thread->it.stats;
+	return &q->lane->it.stats;
 }
 
 static void fail(struct queue *q, int err)
@@ -56,50 +55,35 @@ static void settle(struct queue *q)
 		call_driver(q);
 }
 
-static void give_back(struct queue *q, uint16_t head, uint8_t *status_at, uint8_t status,
-		      uint32_t written)
+static void give_back(struct queue *q, const struct vblk_request *r)
 {
 	/* Mostly it is there from the last time, and then the driver keeps its cache line. */
-	if (*status_at != status)
-		*status_at = status;
-	split_device_push(&q->ring, head, written);
+	if (*r->status_at != r->status)
+		*r->status_at = r->status;
+	split_device_push(&q->ring, r->chain.head, r->written);
 }
 
-/* Set a request aside until its service time is over. */
-static void delay(struct queue *q, uint64_t now, uint64_t ns, uint8_t *status_at, uint8_t status,
-		  uint32_t written)
+static void put_free(struct queue *q, struct queue_request *r)
 {
-	struct delayed *r = q->free;
-
-	q->free = r->next_free;
-	r->waiting = true;
-	r->taken_ns = now;
-	r->status_at = status_at;
-	r->status = status;
-	r->written = written;
-	r->head = q->chain.head;
-	r->deadline.due_ns = now + ns;
-	q->in_flight++;
-	deadline_add(&q->thread->deadlines, &r->deadline);
-}
-
-static void expired(struct deadline *d)
-{
-	struct delayed *r = (struct delayed *)d;
-	struct queue *q = r->queue;
-
-	give_back(q, r->head, r->status_at, r->status, r->written);
-	hist_add(&stats(q)->service_ns, clock_ns() - r->taken_ns);
-	r->waiting = false;
+	r->in_flight = false;
 	r->next_free = q->free;
 	q->free = r;
 	q->in_flight--;
-	deadline_flush_later(&q->thread->deadlines, &q->flush);
 }
 
-static void flush_queue(struct deadline_flush *f)
+static void request_done(struct vblk_request *vblk)
 {
-	struct queue *q = (struct queue *)((char *)f - offsetof(struct queue, flush));
+	struct queue_request *r = (struct queue_request *)vblk;
+	struct queue *q = r->queue;
+
+	give_back(q, vblk);
+	put_free(q, r);
+	iothread_defer(&q->lane->it, &q->publish);
+}
+
+static void publish_later(struct deferred *d)
+{
+	struct queue *q = (struct queue *)((char *)d - offsetof(struct queue, publish));
 
 	publish(q);
 	/* Nobody settles later for a queue whose source is armed already, or gone. */
@@ -109,38 +93,56 @@ static void flush_queue(struct deadline_flush *f)
 		sem_post(&q->drained);
 }
 
+/* The last one used is the one in the cache; one never used yet is not even in memory. */
+static struct queue_request *first_free(struct queue *q)
+{
+	struct queue_request *r;
+
+	if (likely(q->free) || q->touched == q->ring.num)
+		return q->free;
+	r = &q->request[q->touched++];
+	r->queue = q;
+	r->vblk.done = request_done;
+	q->free = r;
+	return r;
+}
+
+/* Take the request at the head of the ring; returns a negative errno for a broken one. */
+static int take_request(struct queue *q)
+{
+	struct queue_request *r = first_free(q);
+	int ret;
+
+	/* A driver may not have more in flight than the ring holds. */
+	if (!r)
+		return -EOVERFLOW;
+	ret = split_device_pop(&q->ring, q->mem, &r->vblk.chain);
+	if (ret > 0)
+		ret = vblk_submit(&r->vblk, q->dev, &q->lane->channel);
+	if (ret < 0)
+		return ret;
+	if (ret == VBLK_PENDING) {
+		q->free = r->next_free;
+		r->in_flight = true;
+		q->in_flight++;
+	} else {
+		give_back(q, &r->vblk);
+	}
+	return 0;
+}
+
 /* Take what is there now; what arrives meanwhile is for the next turn, so others get theirs. */
 static void take_requests(struct queue *q)
 {
-	bool delays = q->thread->delay.kind != DELAY_NONE;
-	uint64_t now = delays ? clock_ns() : 0;
 	unsigned int taken = 0;
-	int ret;
+	int ret = 0;
 
 	if (!split_device_has_avail(&q->ring))
 		return;
-	for (uint16_t end = q->ring.avail_seen; q->ring.avail_idx != end; taken++) {
-		uint8_t *status_at;
-		uint32_t written;
-
-		/* A driver may not have more in flight than the ring holds. */
-		if (delays && !q->free) {
-			fail(q, -EOVERFLOW);
-			break;
-		}
-		ret = split_device_pop(&q->ring, q->mem, &q->chain);
-		if (ret > 0)
-			ret = blk_device_execute(q->dev, &q->chain, stats(q), &status_at, &written);
-		if (ret < 0) {
-			fail(q, ret);
-			break;
-		}
-		if (delays)
-			delay(q, now, delay_draw(&q->thread->delay, &q->thread->rng), status_at,
-			      ret, written);
-		else
-			give_back(q, q->chain.head, status_at, ret, written);
-	}
+	for (uint16_t end = q->ring.avail_seen; q->ring.avail_idx != end && !ret; taken++)
+		ret = take_request(q);
+	if (ret)
+		fail(q, ret);
 	publish(q);
 	hist_add(&stats(q)->batch, taken);
 }
@@ -194,83 +196,23 @@ static const struct event_source_ops queue_ops = {
 	.dispatch = queue_dispatch,
 };
 
-static void add_deadlines(void *arg)
+/* Room for requests; mapped, so that what is not used takes no memory. */
+static int alloc_requests(struct queue *q)
 {
-	struct queue_thread *t = arg;
+	size_t len = q->ring.num * sizeof(*q->request);
 
-	iothread_add_source(&t->it, &t->deadlines.source);
-}
-
-static void remove_deadlines(void *arg)
-{
-	struct queue_thread *t = arg;
-
-	iothread_remove_source(&t->it, &t->deadlines.source);
-}
-
-/**
- * queue_thread_start - start an iothread that can serve queues
- * @t: filled in; must stay where it is
- * @index: names it iothread@index and seeds its draws
- * @cpus: CPUs to run on; an empty set for any
- * @policy: its poll policy
- * @delay: service time of the emulated device
- *
- * Return: 0 or a negative errno, reported.
- */
-int queue_thread_start(struct queue_thread *t, unsigned int index, const cpu_set_t *cpus,
-		       const struct poll_policy *policy, const struct delay *delay)
-{
-	int ret = deadlines_init(&t->deadlines, expired);
-
-	if (ret) {
-		fprintf(stderr, "iothread%u: timerfd: %s\n", index, strerror(-ret));
-		return ret;
-	}
-	t->delay = *delay;
-	rng_seed(&t->rng, index);
-	ret = iothread_start(&t->it, index, cpus, policy);
-	if (ret) {
-		deadlines_destroy(&t->deadlines);
-		return ret;
-	}
-	if (delay->kind != DELAY_NONE)
-		iothread_call(&t->it, add_deadlines, t);
-	return 0;
-}
-
-/**
- * queue_thread_stop - end an iothread whose queues have been stopped
- * @t: the thread
- */
-void queue_thread_stop(struct queue_thread *t)
-{
-	if (t->delay.kind != DELAY_NONE)
-		iothread_call(&t->it, remove_deadlines, t);
-	iothread_stop(&t->it);
-	deadlines_destroy(&t->deadlines);
-}
-
-/* Room for delayed requests; mapped, so that what is not used takes no memory. */
-static int alloc_delayed(struct queue *q)
-{
-	size_t len = q->ring.num * sizeof(*q->delayed);
-
-	q->delayed = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (q->delayed == MAP_FAILED)
+	q->request = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (q->request == MAP_FAILED)
 		return -errno;
 	q->free = NULL;
-	for (unsigned int i = q->ring.num; i-- > 0; ) {
-		q->delayed[i].queue = q;
-		q->delayed[i].next_free = q->free;
-		q->free = &q->delayed[i];
-	}
+	q->touched = 0;
 	return 0;
 }
 
-static void free_delayed(struct queue *q)
+static void free_requests(struct queue *q)
 {
-	munmap(q->delayed, q->ring.num * sizeof(*q->delayed));
+	munmap(q->request, q->ring.num * sizeof(*q->request));
 }
 
 struct start {
@@ -282,47 +224,46 @@ static void start_in_thread(void *arg)
 {
 	struct start *s = arg;
 	struct queue *q = s->q;
+	struct lane *l = q->lane;
 
-	if (q->thread->delay.kind != DELAY_NONE) {
-		s->ret = deadlines_reserve(&q->thread->deadlines, q->ring.num);
-		if (s->ret)
-			return;
-	}
-	s->ret = iothread_add_source(&q->thread->it, &q->source);
-	if (s->ret && q->thread->delay.kind != DELAY_NONE)
-		deadlines_release(&q->thread->deadlines, q->ring.num);
+	s->ret = channel_reserve(&l->channel, q->ring.num);
+	if (s->ret)
+		return;
+	s->ret = iothread_add_source(&l->it, &q->source);
+	if (s->ret)
+		channel_release(&l->channel, q->ring.num);
 }
 
 /**
  * queue_start - let an iothread serve a queue
  * @q: the queue with ring, device, memory, kick and call descriptors set
- * @thread: who is to serve it
+ * @lane: who is to serve it
  * @base: first available index to take
  *
  * A kick that came before is not lost: the first turn looks at the ring.
  *
  * Return: 0 or a negative errno.
  */
-int queue_start(struct queue *q, struct queue_thread *thread, uint16_t base)
+int queue_start(struct queue *q, struct lane *lane, uint16_t base)
 {
 	struct start s = { .q = q };
 	int ret;
 
-	q->thread = thread;
+	q->lane = lane;
 	q->source.ops = &queue_ops;
-	q->flush = (struct deadline_flush) { .fn = flush_queue };
+	q->publish = (struct deferred) { .fn = publish_later };
 	q->broken = false;
 	q->stopping = false;
 	q->in_flight = 0;
 	split_device_resume(&q->ring, base);
-	ret = alloc_delayed(q);
+	ret = alloc_requests(q);
 	if (ret)
 		return ret;
 	sem_init(&q->drained, 0, 0);
-	iothread_call(&thread->it, start_in_thread, &s);
+	iothread_call(&lane->it, start_in_thread, &s);
 	if (s.ret) {
 		sem_destroy(&q->drained);
-		free_delayed(q);
+		free_requests(q);
 	}
 	return s.ret;
 }
@@ -338,14 +279,13 @@ static void stop_in_thread(void *arg)
 	struct stop *s = arg;
 	struct queue *q = s->q;
 
-	iothread_remove_source(&q->thread->it, &q->source);
+	iothread_remove_source(&q->lane->it, &q->source);
 	settle(q);
-	/* Nobody will look at these any more, so their time need not be waited for. */
-	for (unsigned int i = 0; s->at_once && q->in_flight && i < q->ring.num; i++) {
-		if (q->delayed[i].waiting) {
-			deadline_remove(&q->thread->deadlines, &q->delayed[i].deadline);
-			q->in_flight--;
-		}
+	for (unsigned int i = 0; s->at_once && q->in_flight && i < q->touched; i++) {
+		struct queue_request *r = &q->request[i];
+
+		if (r->in_flight && channel_cancel(&q->lane->channel, &r->vblk.blk))
+			put_free(q, r);
 	}
 	q->stopping = true;
 	s->wait = q->in_flight;
@@ -355,14 +295,13 @@ static void release_in_thread(void *arg)
 {
 	struct queue *q = arg;
 
-	if (q->thread->delay.kind != DELAY_NONE)
-		deadlines_release(&q->thread->deadlines, q->ring.num);
+	channel_release(&q->lane->channel, q->ring.num);
 }
 
 /**
  * queue_stop - take a queue back from its iothread
  * @q: the queue, started
- * @at_once: drop requests in flight, as their driver is gone; else wait for them
+ * @at_once: their driver is gone, so do not wait for the service time of requests in flight
  *
  * Afterwards q->ring.avail_idx is the first request not taken.
  */
@@ -370,10 +309,10 @@ void queue_stop(struct queue *q, bool at_once)
 {
 	struct stop s = { .q = q, .at_once = at_once };
 
-	iothread_call(&q->thread->it, stop_in_thread, &s);
+	iothread_call(&q->lane->it, stop_in_thread, &s);
 	while (s.wait && sem_wait(&q->drained) < 0 && errno == EINTR)
 		;
-	iothread_call(&q->thread->it, release_in_thread, q);
+	iothread_call(&q->lane->it, release_in_thread, q);
 	sem_destroy(&q->drained);
-	free_delayed(q);
+	free_requests(q);
 }

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <string.h>
 #include <linux/virtio_config.h>
-#include "base/clock.h"
-#include "base/cpu.h"
 #include "targets/device/virtio-blk.h"
 
 #define SECTOR_SHIFT	9
@@ -84,13 +82,7 @@ int blk_device_write_config(struct blk_device *dev, uint32_t offset, uint32_t si
 	return 0;
 }
 
-/* Pieces of one direction, consumed from the front. */
-struct pieces {
-	struct iovec *iov;
-	unsigned int nr;
-};
-
-static uint64_t pieces_len(const struct pieces *p)
+static uint64_t pieces_len(const struct vblk_pieces *p)
 {
 	uint64_t len = 0;
 
@@ -100,7 +92,7 @@ static uint64_t pieces_len(const struct pieces *p)
 }
 
 /* Drivers may cut the header anywhere (VIRTIO 1.2, 2.7.4.1), though none is known to. */
-static bool take(struct pieces *p, void *to, size_t len)
+static bool take(struct vblk_pieces *p, void *to, size_t len)
 {
 	while (len) {
 		size_t n;
@@ -122,7 +114,7 @@ static bool take(struct pieces *p, void *to, size_t len)
 }
 
 /* The status is the last byte the device may write, alone in its piece or not. */
-static uint8_t *take_status(struct pieces *p)
+static uint8_t *take_status(struct vblk_pieces *p)
 {
 	struct iovec *last;
 
@@ -151,34 +143,79 @@ static uint8_t status_of(int ret)
 	return ret == -EOPNOTSUPP ? VIRTIO_BLK_S_UNSUPP : VIRTIO_BLK_S_IOERR;
 }
 
-static uint8_t do_read(struct blk_device *dev, uint64_t sector, struct pieces *in,
-		       struct iothread_stats *stats, uint32_t *written)
+static struct iothread_stats *stats(const struct vblk_request *r)
 {
-	uint64_t len = pieces_len(in);
-	int ret;
-
-	if (!len || !in_device(dev, sector, len))
-		return VIRTIO_BLK_S_IOERR;
-	ret = dev->backend->ops->read(dev->backend, in->iov, in->nr, sector << SECTOR_SHIFT);
-	if (!ret) {
-		*written += len;
-		counter_add(&stats->bytes[REQ_READ], len);
-	}
-	return status_of(ret);
+	return &r->channel->it->stats;
 }
 
-static uint8_t do_write(struct blk_device *dev, uint64_t sector, struct pieces *out,
-			struct iothread_stats *stats)
+static bool is_read_only(const struct vblk_request *r)
 {
-	uint64_t len = pieces_len(out);
-	int ret;
+	return r->dev->features & FEATURE(VIRTIO_BLK_F_RO);
+}
 
-	if (!len || !in_device(dev, sector, len) || dev->features & FEATURE(VIRTIO_BLK_F_RO))
-		return VIRTIO_BLK_S_IOERR;
-	ret = dev->backend->ops->write(dev->backend, out->iov, out->nr, sector << SECTOR_SHIFT);
-	if (!ret)
-		counter_add(&stats->bytes[REQ_WRITE], len);
-	return status_of(ret);
+static int finish(struct vblk_request *r, uint8_t status)
+{
+	if (status == VIRTIO_BLK_S_IOERR)
+		counter_add(&stats(r)->errors, 1);
+	r->status = status;
+	return status;
+}
+
+static int next_range(struct vblk_request *r);
+
+/* The backend is done with a request, or with one range of it. */
+static int backend_done(struct vblk_request *r)
+{
+	const struct blk_request *blk = &r->blk;
+	uint8_t status = status_of(blk->result);
+
+	if (status != VIRTIO_BLK_S_OK)
+		return finish(r, status);
+	counter_add(&stats(r)->bytes[blk->kind], blk->len);
+	if (blk->kind == REQ_READ)
+		r->written += blk->len;
+	return pieces_len(&r->ranges) ? next_range(r) : finish(r, status);
+}
+
+static void pending_done(struct blk_request *blk)
+{
+	struct vblk_request *r = (struct vblk_request *)blk;
+
+	if (backend_done(r) != VBLK_PENDING)
+		r->done(r);
+}
+
+static int ask_backend(struct vblk_request *r)
+{
+	r->blk.backend = r->dev->backend;
+	r->blk.done = pending_done;
+	if (!channel_submit(r->channel, &r->blk))
+		return VBLK_PENDING;
+	return backend_done(r);
+}
+
+static int do_data(struct vblk_request *r, const struct vblk_pieces *data, uint64_t sector)
+{
+	struct blk_request *blk = &r->blk;
+
+	blk->len = pieces_len(data);
+	if (!blk->len || !in_device(r->dev, sector, blk->len) ||
+	    (blk->kind == REQ_WRITE && is_read_only(r)))
+		return finish(r, VIRTIO_BLK_S_IOERR);
+	blk->iov = data->iov;
+	blk->nr_iov = data->nr;
+	blk->offset = sector << SECTOR_SHIFT;
+	/* VIRTIO 1.2, 5.2.6.2: with the cache off a write is stable once it is done. */
+	blk->flags = blk->kind == REQ_WRITE && !r->dev->config.wce ? BLK_FUA : 0;
+	return ask_backend(r);
+}
+
+static int do_flush(struct vblk_request *r)
+{
+	r->blk.offset = 0;
+	r->blk.len = 0;
+	r->blk.flags = 0;
+	return ask_backend(r);
 }
 
 /* VIRTIO 1.2, 5.2.6.2: a flag the device does not know is unsupported, not an error. */
@@ -194,35 +231,38 @@ static uint8_t check_range(const struct blk_device *dev, enum request_kind kind,
 	return VIRTIO_BLK_S_OK;
 }
 
-static uint8_t do_ranges(struct blk_device *dev, enum request_kind kind, struct pieces *out,
-			 struct iothread_stats *stats)
+static int next_range(struct vblk_request *r)
 {
-	const struct backend_ops *ops = dev->backend->ops;
-	uint64_t len = pieces_len(out);
 	struct virtio_blk_discard_write_zeroes range;
+	struct blk_request *blk = &r->blk;
+	uint64_t sector;
+	uint32_t sectors, flags;
+	uint8_t status;
 
-	if (dev->features & FEATURE(VIRTIO_BLK_F_RO) || !len || len % sizeof(range) ||
-	    len / sizeof(range) > RANGES_MAX)
-		return VIRTIO_BLK_S_IOERR;
-
-	while (take(out, &range, sizeof(range))) {
-		uint64_t sector = le64toh(range.sector);
-		uint32_t sectors = le32toh(range.num_sectors), flags = le32toh(range.flags);
-		uint64_t offset = sector << SECTOR_SHIFT, bytes = (uint64_t)sectors << SECTOR_SHIFT;
-		uint8_t status = check_range(dev, kind, sector, sectors, flags);
-
-		if (status == VIRTIO_BLK_S_OK)
-			status = status_of(kind == REQ_DISCARD ?
-					   ops->discard(dev->backend, offset, bytes) :
-					   ops->write_zeroes(dev->backend, offset, bytes, flags));
-		if (status != VIRTIO_BLK_S_OK)
-			return status;
-		counter_add(&stats->bytes[kind], bytes);
-	}
-	return VIRTIO_BLK_S_OK;
+	take(&r->ranges, &range, sizeof(range));
+	sector = le64toh(range.sector);
+	sectors = le32toh(range.num_sectors);
+	flags = le32toh(range.flags);
+	status = check_range(r->dev, blk->kind, sector, sectors, flags);
+	if (status != VIRTIO_BLK_S_OK)
+		return finish(r, status);
+	blk->offset = sector << SECTOR_SHIFT;
+	blk->len = (uint64_t)sectors << SECTOR_SHIFT;
+	blk->flags = (flags ? BLK_UNMAP : 0) | (r->dev->config.wce ? 0 : BLK_FUA);
+	return ask_backend(r);
 }
 
-static uint8_t do_get_id(struct pieces *in, uint32_t *written)
+static int do_ranges(struct vblk_request *r, const struct vblk_pieces *out)
+{
+	uint64_t len = pieces_len(out), size = sizeof(struct virtio_blk_discard_write_zeroes);
+
+	if (is_read_only(r) || !len || len % size || len / size > RANGES_MAX)
+		return finish(r, VIRTIO_BLK_S_IOERR);
+	r->ranges = *out;
+	return next_range(r);
+}
+
+static uint8_t do_get_id(struct vblk_pieces *in, uint32_t *written)
 {
 	char id[VIRTIO_BLK_ID_BYTES] = "fio-dataplane";
 	size_t done = 0;
@@ -259,71 +299,50 @@ static enum request_kind kind_of(uint32_t type)
 	}
 }
 
-static void burn(uint64_t ns)
-{
-	uint64_t until = clock_ns() + ns;
-
-	while (clock_ns() < until)
-		cpu_relax();
-}
-
 /**
- * blk_device_execute - carry a request out
+ * vblk_submit - start a request
+ * @r: the request; its chain filled in, and @r->done where the channel is not simple
  * @dev: the device
- * @c: the request; its pieces are consumed
- * @stats: the calling iothread's
- * @status_at: set to where the status byte goes
- * @written: set to the bytes written into the request's memory, status included
+ * @channel: the calling iothread's
  *
- * The status byte is not stored, as an emulated device may have to take its time first.
- * VIRTIO 1.2, 5.2.6.
+ * The status byte is not stored: that is the queue's to do, and to make known. VIRTIO
+ * 1.2, 5.2.6.
  *
- * Return: the status, or -EPROTO for a request without room for it.
+ * Return: the status; VBLK_PENDING when @r->done will be called later; or -EPROTO for a
+ * request without room for its status.
  */
-int blk_device_execute(struct blk_device *dev, struct vq_chain *c, struct iothread_stats *stats,
-		       uint8_t **status_at, uint32_t *written)
+int vblk_submit(struct vblk_request *r, struct blk_device *dev, struct channel *channel)
 {
-	struct pieces out = { c->iov, c->nr_read };
-	struct pieces in = { c->iov + c->nr_read, c->nr_write };
+	struct vq_chain *c = &r->chain;
+	struct vblk_pieces out = { c->iov, c->nr_read };
+	struct vblk_pieces in = { c->iov + c->nr_read, c->nr_write };
 	struct virtio_blk_outhdr hdr;
-	enum request_kind kind;
-	int status = VIRTIO_BLK_S_UNSUPP;
 
-	*status_at = take_status(&in);
-	if (!*status_at)
+	r->dev = dev;
+	r->channel = channel;
+	r->ranges.nr = 0;
+	r->status_at = take_status(&in);
+	if (!r->status_at)
 		return -EPROTO;
-	*written = 1;
-	if (dev->request_cost_ns)
-		burn(dev->request_cost_ns);
+	r->written = 1;
+	if (!take(&out, &hdr, sizeof(hdr)))
+		return finish(r, VIRTIO_BLK_S_IOERR);
 
-	if (!take(&out, &hdr, sizeof(hdr))) {
-		counter_add(&stats->errors, 1);
-		return VIRTIO_BLK_S_IOERR;
-	}
-	kind = kind_of(le32toh(hdr.type));
-	counter_add(&stats->requests[kind], 1);
-	switch (kind) {
+	r->blk.kind = kind_of(le32toh(hdr.type));
+	counter_add(&stats(r)->requests[r->blk.kind], 1);
+	switch (r->blk.kind) {
 	case REQ_READ:
-		status = do_read(dev, le64toh(hdr.sector), &in, stats, written);
-		break;
+		return do_data(r, &in, le64toh(hdr.sector));
 	case REQ_WRITE:
-		status = do_write(dev, le64toh(hdr.sector), &out, stats);
-		break;
+		return do_data(r, &out, le64toh(hdr.sector));
 	case REQ_FLUSH:
-		status = status_of(dev->backend->ops->flush(dev->backend));
-		break;
+		return do_flush(r);
 	case REQ_DISCARD:
 	case REQ_WRITE_ZEROES:
-		status = do_ranges(dev, kind, &out, stats);
-		break;
+		return do_ranges(r, &out);
 	case REQ_GET_ID:
-		status = do_get_id(&in, written);
-		break;
-	case REQ_UNSUPPORTED:
-	case REQ_KINDS:
-		break;
+		return finish(r, do_get_id(&in, &r->written));
+	default:
+		return finish(r, VIRTIO_BLK_S_UNSUPP);
 	}
-	if (status == VIRTIO_BLK_S_IOERR)
-		counter_add(&stats->errors, 1);
-	return status;
 }

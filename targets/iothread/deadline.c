@@ -86,19 +86,12 @@ static void deadlines_dispatch(struct event_source *s)
 {
 	struct deadlines *ds = (struct deadlines *)s;
 	uint64_t now = clock_ns();
-	struct deadline_flush *f;
 
 	while (ds->nr && ds->heap[0].due_ns <= now) {
 		struct deadline *d = ds->heap[0].d;
 
 		deadline_remove(ds, d);
 		ds->expired(d);
-	}
-
-	while ((f = ds->flush)) {
-		ds->flush = f->next;
-		f->queued = false;
-		f->fn(f);
 	}
 }
 
@@ -192,18 +185,4 @@ void deadline_remove(struct deadlines *ds, struct deadline *d)
 		sift_up(ds, pos, last);
 	else
 		sift_down(ds, pos, last);
-}
-
-/**
- * deadline_flush_later - run something once all deadlines of this moment are done
- * @ds: the set; called from its expired()
- * @f: what to run; asking twice is as good as once
- */
-void deadline_flush_later(struct deadlines *ds, struct deadline_flush *f)
-{
-	if (f->queued)
-		return;
-	f->queued = true;
-	f->next = ds->flush;
-	ds->flush = f;
 }

@@ -14,18 +14,6 @@ struct deadline {
 	unsigned int pos;
 };
 
-/**
- * struct deadline_flush - work to do once after all that came due together
- * @fn: what to do
- * @next: list of those asked for
- * @queued: is on it
- */
-struct deadline_flush {
-	void (*fn)(struct deadline_flush *f);
-	struct deadline_flush *next;
-	bool queued;
-};
-
 struct deadline_slot {
 	uint64_t due_ns;
 	struct deadline *d;
@@ -44,7 +32,6 @@ struct deadlines {
 	unsigned int size;
 	uint64_t timer_ns;		/* what the timerfd is set to, 0 for nothing */
 	void (*expired)(struct deadline *d);
-	struct deadline_flush *flush;
 };
 
 int deadlines_init(struct deadlines *ds, void (*expired)(struct deadline *d));
@@ -53,6 +40,5 @@ int deadlines_reserve(struct deadlines *ds, unsigned int more);
 void deadlines_release(struct deadlines *ds, unsigned int fewer);
 void deadline_add(struct deadlines *ds, struct deadline *d);
 void deadline_remove(struct deadlines *ds, struct deadline *d);
-void deadline_flush_later(struct deadlines *ds, struct deadline_flush *f);
 
 #endif

@@ -18,6 +18,18 @@
 
 #define EVENTS_MAX	64
 
+/* What is deferred meanwhile comes in the same go. */
+static void run_deferred(struct iothread *it)
+{
+	struct deferred *d;
+
+	while ((d = it->deferred)) {
+		it->deferred = d->next;
+		d->queued = false;
+		d->fn(d);
+	}
+}
+
 /* Calls from other threads: the one source that every iothread has. */
 
 static struct iothread *wake_to_iothread(struct event_source *s)
@@ -50,6 +62,8 @@ static void wake_dispatch(struct event_source *s)
 	if (!wake_poll(s, 0))
 		return;
 	it->call_fn(it->call_arg);
+	/* The caller may free what this concerns as soon as it goes on. */
+	run_deferred(it);
 	/* The next caller waits for call_done, which orders this store before its own. */
 	atomic_store_explicit(&it->call_pending, false, memory_order_relaxed);
 	sem_post(&it->call_done);
@@ -151,6 +165,8 @@ static void sleep_phase(struct iothread *it)
 	}
 	if (n > 0)
 		counter_add(&it->stats.wakeups, 1);
+	if (it->wakeup_cost_ns)
+		clock_burn(it->wakeup_cost_ns);
 }
 
 static void dispatch_ready(struct iothread *it)
@@ -194,6 +210,7 @@ static void turn(struct iothread *it)
 	if (adapts)
 		learn(it, clock_ns() - start);
 	dispatch_ready(it);
+	run_deferred(it);
 }
 
 static void *iothread_main(void *arg)
@@ -246,6 +263,7 @@ int iothread_start(struct iothread *it, unsigned int index, const cpu_set_t *cpu
 
 	memset(it, 0, sizeof(*it));
 	snprintf(it->name, sizeof(it->name), "iothread%u", index);
+	it->index = index;
 	it->cpus = *cpus;
 	it->policy = *policy;
 	counter_set(&it->stats.window_now, policy->window.ns);
@@ -386,4 +404,18 @@ void iothread_remove_source(struct iothread *it, struct event_source *s)
 			return;
 		}
 	}
+}
+
+/**
+ * iothread_defer - run something once at the end of this turn
+ * @it: the iothread; called in it
+ * @d: what to run; asking twice is as good as once
+ */
+void iothread_defer(struct iothread *it, struct deferred *d)
+{
+	if (d->queued)
+		return;
+	d->queued = true;
+	d->next = it->deferred;
+	it->deferred = d;
 }

@@ -46,6 +46,19 @@ struct event_source {
 	bool ready;
 };
 
+/**
+ * struct deferred - work put off to the end of a turn, so that it is done once for all that
+ *	happened in it
+ * @fn: what to do, in the iothread
+ * @next: list of those asked for
+ * @queued: is on it
+ */
+struct deferred {
+	void (*fn)(struct deferred *d);
+	struct deferred *next;
+	bool queued;
+};
+
 #define IOTHREAD_SOURCES	4096
 
 /**
@@ -53,6 +66,7 @@ struct event_source {
  */
 struct iothread {
 	char name[16];
+	unsigned int index;		/* of the target's iothreads */
 	cpu_set_t cpus;			/* pinned to; empty for any */
 	pthread_t thread;
 	struct poll_policy policy;
@@ -61,6 +75,8 @@ struct iothread {
 	struct event_source **source;
 	unsigned int nr_sources;
 	int epoll_fd;
+	struct deferred *deferred;
+	uint64_t wakeup_cost_ns;	/* CPU time to burn after a sleep */
 	struct event_source wake;	/* another thread has a call for this one */
 
 	atomic_bool call_pending;
@@ -78,5 +94,6 @@ void iothread_call(struct iothread *it, void (*fn)(void *arg), void *arg);
 void iothread_sample_cpu(struct iothread *it);
 int iothread_add_source(struct iothread *it, struct event_source *s);
 void iothread_remove_source(struct iothread *it, struct event_source *s);
+void iothread_defer(struct iothread *it, struct deferred *d);
 
 #endif

@@ -41,7 +41,7 @@ static bool is_stale(const struct sockaddr_un *addr)
 static void raise_fd_limit(const struct server *s)
 {
 	/* kick, call and error of each queue, the connection, and what the target has itself */
-	rlim_t need = SESSIONS_MAX * (3 * s->num_queues + 1) + 16 * s->nr_threads + 64;
+	rlim_t need = SESSIONS_MAX * (3 * s->num_queues + 1) + 16 * s->nr_lanes + 64;
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)

@@ -17,8 +17,8 @@ struct session;
  * @dev: the device every session starts from
  * @num_queues: most queues of a session
  * @queue_size: most entries of a queue
- * @threads: who serves the queues
- * @nr_threads: how many they are
+ * @lanes: who serves the queues
+ * @nr_lanes: how many they are
  * @lock: covers @sessions and @nr_sessions
  * @changed: a session has gone
  * @starved: no descriptor was left for the last client that came, which has been said
@@ -29,8 +29,8 @@ struct server {
 	struct blk_device dev;
 	unsigned int num_queues;
 	unsigned int queue_size;
-	struct queue_thread *threads;
-	unsigned int nr_threads;
+	struct lane *lanes;
+	unsigned int nr_lanes;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

@@ -165,7 +165,7 @@ static int start_vring(struct session *s, unsigned int index)
 	if (!ret && v->call_fd >= 0)
 		ret = set_nonblocking(v->call_fd);
 	if (!ret)
-		ret = queue_start(q, &srv->threads[(s->id + index) % srv->nr_threads], v->base);
+		ret = queue_start(q, &srv->lanes[(s->id + index) % srv->nr_lanes], v->base);
 	if (!ret)
 		v->running = true;
 	return ret;

@@ -23,31 +23,32 @@
 
 static struct server server;
 static struct backend backend;
-static struct queue_thread thread;
+static struct lane lane;
 static int memory_fd, event_fd;
 static FILE *nowhere;
 
 static void set_up_once(void)
 {
-	struct delay delay = { .kind = DELAY_NONE };
+	const struct backend_config disk = { .ops = &ram_backend, .size = 1 << 20 };
+	const struct channel_config through = { 0 };
 	struct poll_policy policy;
 	cpu_set_t any;
 
-	if (server.threads)
+	if (server.lanes)
 		return;
 	CPU_ZERO(&any);
 	poll_policy_init(&policy, POLL_OFF, 0, 2, 0);
 	memory_fd = memfd_create("guest", MFD_CLOEXEC);
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (memory_fd < 0 || event_fd < 0 || ftruncate(memory_fd, MEMORY) ||
-	    backend_open(&backend, &ram_backend, 1 << 20, false) ||
-	    queue_thread_start(&thread, 0, &any, &policy, &delay))
+	    backend_open(&backend, &disk) ||
+	    lane_start(&lane, 0, &any, &policy, &through))
 		abort();
 	blk_device_init(&server.dev, &backend, 512, false, QUEUES);
 	server.num_queues = QUEUES;
 	server.queue_size = 64;
-	server.threads = &thread;
-	server.nr_threads = 1;
+	server.lanes = &lane;
+	server.nr_lanes = 1;
 	nowhere = fopen("/dev/null", "we");
 }
 

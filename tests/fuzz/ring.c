@@ -28,17 +28,22 @@
 #define DATA	10240u
 
 static struct backend backend;
-static struct iothread_stats stats;	/* of all inputs so far */
+static struct iothread iothread;	/* its statistics are of all inputs so far */
+static struct channel channel;
 static char *region[2];
 
 static void set_up_once(void)
 {
+	const struct backend_config disk = { .ops = &ram_backend, .size = DISK };
+	const struct channel_config through = { 0 };
+
 	if (region[0])
 		return;
 	/* Allocated apart, so that a step from one into the other is seen. */
 	region[0] = aligned_alloc(64, REGION);
 	region[1] = aligned_alloc(64, REGION);
-	if (!region[0] || !region[1] || backend_open(&backend, &ram_backend, DISK, false))
+	if (!region[0] || !region[1] || backend_open(&backend, &disk) ||
+	    channel_open(&channel, &iothread, &through))
 		abort();
 }
 
@@ -192,31 +197,30 @@ static bool inside(const struct iovec *iov)
 /* Serve what is there; returns false when the ring is broken */
 static bool serve(struct split_device *d, const struct guest_memory *mem, struct blk_device *dev)
 {
-	static struct vq_chain c;
+	static struct vblk_request r;
+	struct vq_chain *c = &r.chain;
 
 	for (;;) {
 		uint64_t room = 0;
-		uint8_t *status_at;
-		uint32_t written;
-		int ret = split_device_pop(d, mem, &c);
+		int ret = split_device_pop(d, mem, c);
 
 		if (ret <= 0)
 			return !ret;
-		if (c.head >= d->num || c.nr_read + c.nr_write > VQ_IOV_MAX)
+		if (c->head >= d->num || c->nr_read + c->nr_write > VQ_IOV_MAX)
 			abort();
-		for (unsigned int i = 0; i < (unsigned int)c.nr_read + c.nr_write; i++) {
-			if (!inside(&c.iov[i]))
+		for (unsigned int i = 0; i < (unsigned int)c->nr_read + c->nr_write; i++) {
+			if (!inside(&c->iov[i]))
 				abort();
-			room += i >= c.nr_read ? c.iov[i].iov_len : 0;
+			room += i >= c->nr_read ? c->iov[i].iov_len : 0;
 		}
-		ret = blk_device_execute(dev, &c, &stats, &status_at, &written);
+		ret = vblk_submit(&r, dev, &channel);
 		if (ret < 0)
 			return false;
-		if (ret > VIRTIO_BLK_S_UNSUPP || written > room ||
-		    !inside(&(struct iovec) { status_at, 1 }))
+		if (ret > VIRTIO_BLK_S_UNSUPP || r.written > room ||
+		    !inside(&(struct iovec) { r.status_at, 1 }))
 			abort();
-		*status_at = ret;
-		split_device_push(d, c.head, written);
+		*r.status_at = ret;
+		split_device_push(d, c->head, r.written);
 		split_device_publish(d);
 	}
 }

@@ -124,41 +124,6 @@ static void test_removal(void **state)
 		assert_int_equal(item[i].expired, in[i]);
 }
 
-static unsigned int flushed;
-
-static void count_flush(struct deadline_flush *f)
-{
-	(void)f;
-	/* after all of the moment, not between them */
-	assert_int_equal(expired_count, 3);
-	flushed++;
-}
-
-static struct deadline_flush flush = { .fn = count_flush };
-
-static void expired_wants_flush(struct deadline *d)
-{
-	expired(d);
-	deadline_flush_later(&ds, &flush);
-}
-
-static void test_one_flush(void **state)
-{
-	(void)state;
-	flushed = 0;
-	ds.expired = expired_wants_flush;
-	for (unsigned int i = 0; i < 3; i++)
-		add(i, i + 1);
-	dispatch();
-	assert_int_equal(flushed, 1);
-	/* and once more when more comes due */
-	expired_count = 2;
-	last_due = 0;
-	add(3, 1);
-	dispatch();
-	assert_int_equal(flushed, 2);
-}
-
 /* Sleep as an iothread would; returns when the timer woke us, 0 for not in time */
 static uint64_t sleep_until_timer(int timeout_ms)
 {
@@ -267,7 +232,6 @@ int main(void)
 		TEST(test_order_of_a_thousand),
 		TEST(test_only_what_is_due),
 		TEST(test_removal),
-		TEST(test_one_flush),
 		TEST(test_timer),
 		TEST(test_iothread_sleeps),
 		TEST(test_iothread_polls),

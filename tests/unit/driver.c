@@ -32,8 +32,9 @@ static struct {
 	struct blk_device dev;
 	struct split_device ring;
 	struct guest_memory guest;
-	struct iothread_stats stats;
-	struct vq_chain chain;
+	struct iothread iothread;
+	struct channel channel;
+	struct vblk_request req;
 } t;
 
 static void start(uint64_t features)
@@ -51,6 +52,9 @@ static void start(uint64_t features)
 
 static int set_up(void **state)
 {
+	const struct backend_config config = { .ops = &ram_backend, .size = SIZE };
+	const struct channel_config through = { 0 };
+
 	(void)state;
 	memset(&t, 0, sizeof(t));
 	t.mem = aligned_alloc(4096, MEMORY);
@@ -61,7 +65,7 @@ static int set_up(void **state)
 		.guest = GUEST, .user = (uintptr_t)t.mem, .size = MEMORY, .host = t.mem
 	};
 	t.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (backend_open(&t.backend, &ram_backend, SIZE, false))
+	if (backend_open(&t.backend, &config) || channel_open(&t.channel, &t.iothread, &through))
 		return -1;
 	blk_device_init(&t.dev, &t.backend, 512, false, 1);
 	return 0;
@@ -81,15 +85,13 @@ static int tear_down(void **state)
 static unsigned int serve(void)
 {
 	unsigned int n = 0;
-	uint32_t written;
-	uint8_t *status_at;
 	int ret;
 
-	while ((ret = split_device_pop(&t.ring, &t.guest, &t.chain)) == 1) {
-		ret = blk_device_execute(&t.dev, &t.chain, &t.stats, &status_at, &written);
+	while ((ret = split_device_pop(&t.ring, &t.guest, &t.req.chain)) == 1) {
+		ret = vblk_submit(&t.req, &t.dev, &t.channel);
 		assert_true(ret >= 0);
-		*status_at = ret;
-		split_device_push(&t.ring, t.chain.head, written);
+		*t.req.status_at = ret;
+		split_device_push(&t.ring, t.req.chain.head, t.req.written);
 		n++;
 	}
 	assert_int_equal(ret, 0);
@@ -137,7 +139,7 @@ static void all_requests(uint64_t features)
 	assert_int_equal(t.backend.mem[8192], 0);
 	assert_int_equal(t.backend.mem[8192 + 1023], 0);
 	assert_int_equal(t.backend.mem[8192 + 1024], 0x5a);
-	assert_int_equal(counter_get(&t.stats.requests[REQ_FLUSH]), 1);
+	assert_int_equal(counter_get(&t.iothread.stats.requests[REQ_FLUSH]), 1);
 
 	/* the slot a flush had is the next read's: header-only and data chains alternate */
 	for (unsigned int i = 0; i < 100; i++) {
@@ -157,7 +159,7 @@ static void test_direct(void **state)
 {
 	(void)state;
 	all_requests(0);
-	assert_int_equal(t.q.nr_slots, NUM / SPLIT_CHAIN);
+	assert_int_equal(t.q.nr_slots, NUM / VQ_CHAIN);
 }
 
 static void test_indirect(void **state)
@@ -283,9 +285,9 @@ static void test_statuses(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		blk_queue_flush(&t.q, NULL);
 		blk_queue_submit(&t.q);
-		assert_int_equal(split_device_pop(&t.ring, &t.guest, &t.chain), 1);
-		*(uint8_t *)t.chain.iov[t.chain.nr_read].iov_base = cases[i].status;
-		split_device_push(&t.ring, t.chain.head, 1);
+		assert_int_equal(split_device_pop(&t.ring, &t.guest, &t.req.chain), 1);
+		*(uint8_t *)t.req.chain.iov[t.req.chain.nr_read].iov_base = cases[i].status;
+		split_device_push(&t.ring, t.req.chain.head, 1);
 		split_device_publish(&t.ring);
 		expect_done(0, cases[i].err);
 	}

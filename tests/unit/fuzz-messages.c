@@ -44,7 +44,7 @@ static void test_drawn_messages(void **state)
 	}
 	assert_int_equal(count_fds(), before);
 	/* or no queue ever ran */
-	assert_true(counter_get(&thread.it.stats.requests[REQ_FLUSH]) > INPUTS / 3);
+	assert_true(counter_get(&lane.it.stats.requests[REQ_FLUSH]) > INPUTS / 3);
 }
 
 int main(void)

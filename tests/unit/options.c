@@ -41,7 +41,7 @@ static int parse(struct target_options *o, const char *line, char **said)
 
 	stderr = open_memstream(said, &len);
 	assert_non_null(stderr);
-	ret = target_options_parse(o, argc, argv);
+	ret = target_options_parse(o, &vhost_user_blk_program, argc, argv);
 	fclose(stderr);
 	stderr = real;
 	return ret;
@@ -79,7 +79,7 @@ static void test_defaults(void **state)
 	assert_string_equal(o.socket, "/s");
 	assert_null(o.run);
 	assert_null(o.stats);
-	assert_int_equal(o.backend, TARGET_BACKEND_NULL);
+	assert_ptr_equal(o.backend.ops, &null_backend);
 	assert_true(o.size == 1 << 30 && o.block_size == 512);
 	assert_false(o.read_only);
 	assert_int_equal(o.delay.kind, DELAY_NONE);
@@ -104,7 +104,7 @@ static void test_every_option(void **state)
 		       "--num-queues 256");
 	assert_string_equal(o.run, "true");
 	assert_null(o.socket);
-	assert_int_equal(o.backend, TARGET_BACKEND_RAM);
+	assert_ptr_equal(o.backend.ops, &ram_backend);
 	assert_true(o.size == 4 << 20 && o.block_size == 4096);
 	assert_true(o.read_only);
 	assert_int_equal(o.delay.kind, DELAY_UNIFORM);
@@ -164,6 +164,8 @@ static void test_bad_values(void **state)
 	parse_bad("--delay 20us",
 		  "--delay: '20us' is not none, fixed:T, uniform:A,B, exp:MEAN or "
 		  "lognormal:MEDIAN,SIGMA (times up to 100s, A up to B, SIGMA up to 10)");
+	parse_bad("--backend file:", "--backend: 'file:' is not null, ram or file:PATH");
+	parse_bad("--aio fast", "--aio: 'fast' is not threads, native, io_uring or inline");
 	parse_bad("--stats=", "--stats: the FILE is empty");
 }
 
@@ -189,6 +191,11 @@ static void test_combinations(void **state)
 		  "--run: brings its own socket, so it excludes --socket");
 	parse_bad("--run r --block-size 4K --size 1000000",
 		  "--size: 1000000 is not a multiple of --block-size 4096");
+	parse_bad("--run r --aio native", "--aio: native needs --backend file:PATH");
+	parse_bad("--run r --direct", "--direct: needs --backend file:PATH");
+	parse_bad("--run r --error-rate 1.5", "--error-rate: 1.5 is not from 0 to 1");
+	parse_bad("--run r --pool-min 3 --pool-threads 2",
+		  "--pool-min: 3 is more than --pool-threads 2");
 	parse_bad("--run r --poll-grow 1",
 		  "--poll-grow: a factor of 1 never grows (0 for QEMU's own, or 2 and more)");
 }
@@ -226,7 +233,7 @@ static void test_json(void **state)
 		       "--read-only --poll fixed --poll-max-ns 4us");
 	json_init(&w, f);
 	json_open_object(&w, NULL);
-	options_json(&w, target_option_table, &o);
+	options_json(&w, vhost_user_blk_program.table, &o);
 	json_close_object(&w);
 	assert_int_equal(json_finish(&w), 0);
 	fclose(f);
@@ -236,8 +243,16 @@ static void test_json(void **state)
 				  "  \"size\": \"1048576\",\n"
 				  "  \"block-size\": \"512\",\n"
 				  "  \"read-only\": true,\n"
+				  "  \"direct\": false,\n"
 				  "  \"delay\": \"exp:1500\",\n"
 				  "  \"request-cost\": \"0\",\n"
+				  "  \"wakeup-cost\": \"0\",\n"
+				  "  \"error-rate\": \"0\",\n"
+				  "  \"pool-threads\": \"64\",\n"
+				  "  \"pool-min\": \"0\",\n"
+				  "  \"wakeup\": \"cond-unlocked\",\n"
+				  "  \"pool-queue\": \"global\",\n"
+				  "  \"completion\": \"coalesced\",\n"
 				  "  \"num-queues\": \"8\",\n"
 				  "  \"queue-size\": \"1024\",\n"
 				  "  \"iothreads\": \"1\",\n"
@@ -261,7 +276,7 @@ static char *printed(const char *line)
 
 	stdout = open_memstream(&text, &len);
 	assert_non_null(stdout);
-	ret = target_options_parse(&o, argc, argv);
+	ret = target_options_parse(&o, &vhost_user_blk_program, argc, argv);
 	fclose(stdout);
 	stdout = real;
 	assert_int_equal(ret, 1);
@@ -286,7 +301,7 @@ static void test_help_lists_all(void **state)
 	char *help = printed("--help"), *man = printed("--man");
 
 	(void)state;
-	for (const struct option_desc *o = target_option_table;
+	for (const struct option_desc *o = vhost_user_blk_program.table;
 	     o->type != OPT_END; o++) {
 		char line[64];
 

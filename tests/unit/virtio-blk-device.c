@@ -11,7 +11,6 @@
 #include <linux/virtio_config.h>
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "targets/device/virtio-blk.h"
 
 #define SIZE	(1u << 20)
@@ -19,13 +18,12 @@
 
 static struct backend backend;
 static struct blk_device dev;
-static struct iothread_stats stats;
-static struct vq_chain chain;
+static struct iothread iothread;
+static struct channel channel;
+static struct vblk_request req;
 static struct virtio_blk_outhdr hdr;
 static uint8_t data[65536];
 static uint8_t status_byte;
-static uint8_t *status_at;
-static uint32_t written;
 
 static void use_device(uint32_t block_size, bool read_only)
 {
@@ -34,15 +32,18 @@ static void use_device(uint32_t block_size, bool read_only)
 
 static int set_up(void **state)
 {
+	const struct backend_config config = { .ops = &ram_backend, .size = SIZE };
+	const struct channel_config through = { 0 };
+
 	(void)state;
-	memset(&stats, 0, sizeof(stats));
+	memset(&iothread.stats, 0, sizeof(iothread.stats));
 	memset(data, 0, sizeof(data));
-	if (backend_open(&backend, &ram_backend, SIZE, false))
+	if (backend_open(&backend, &config))
 		return -1;
 	for (unsigned int i = 0; i < SIZE; i++)
 		backend.mem[i] = (char)(i / 512 + i);
 	use_device(512, false);
-	return 0;
+	return channel_open(&channel, &iothread, &through);
 }
 
 static int tear_down(void **state)
@@ -55,21 +56,21 @@ static int tear_down(void **state)
 static void start_chain(uint32_t type, uint64_t sector)
 {
 	hdr = (struct virtio_blk_outhdr) { .type = htole32(type), .sector = htole64(sector) };
-	chain = (struct vq_chain) { 0 };
+	req.chain = (struct vq_chain) { 0 };
 }
 
 static void piece(void *base, size_t len, bool device_writes)
 {
-	chain.iov[chain.nr_read + chain.nr_write] = (struct iovec) { base, len };
+	req.chain.iov[req.chain.nr_read + req.chain.nr_write] = (struct iovec) { base, len };
 	if (device_writes)
-		chain.nr_write++;
+		req.chain.nr_write++;
 	else
-		chain.nr_read++;
+		req.chain.nr_read++;
 }
 
 static int execute(void)
 {
-	return blk_device_execute(&dev, &chain, &stats, &status_at, &written);
+	return vblk_submit(&req, &dev, &channel);
 }
 
 /* Header, data, status, each in a piece of its own */
@@ -88,11 +89,11 @@ static void test_read(void **state)
 	(void)state;
 	assert_int_equal(request(VIRTIO_BLK_T_IN, 3, 4096, true), VIRTIO_BLK_S_OK);
 	assert_memory_equal(data, backend.mem + 3 * 512, 4096);
-	assert_int_equal(written, 4097);
-	assert_ptr_equal(status_at, &status_byte);
-	assert_int_equal(counter_get(&stats.requests[REQ_READ]), 1);
-	assert_int_equal(counter_get(&stats.bytes[REQ_READ]), 4096);
-	assert_int_equal(counter_get(&stats.errors), 0);
+	assert_int_equal(req.written, 4097);
+	assert_ptr_equal(req.status_at, &status_byte);
+	assert_int_equal(counter_get(&iothread.stats.requests[REQ_READ]), 1);
+	assert_int_equal(counter_get(&iothread.stats.bytes[REQ_READ]), 4096);
+	assert_int_equal(counter_get(&iothread.stats.errors), 0);
 }
 
 static void test_write(void **state)
@@ -101,8 +102,8 @@ static void test_write(void **state)
 	memset(data, 0xa5, 1024);
 	assert_int_equal(request(VIRTIO_BLK_T_OUT, SECTORS - 2, 1024, false), VIRTIO_BLK_S_OK);
 	assert_memory_equal(data, backend.mem + SIZE - 1024, 1024);
-	assert_int_equal(written, 1);
-	assert_int_equal(counter_get(&stats.bytes[REQ_WRITE]), 1024);
+	assert_int_equal(req.written, 1);
+	assert_int_equal(counter_get(&iothread.stats.bytes[REQ_WRITE]), 1024);
 }
 
 /* The checks on the range are the same for both */
@@ -135,10 +136,10 @@ static void test_ranges(void **state)
 				 cases[i].status);
 		assert_int_equal(request(VIRTIO_BLK_T_OUT, cases[i].sector, cases[i].len, false),
 				 cases[i].status);
-		/* nothing but the status was written by what failed */
-		assert_int_equal(written, 1);
+		/* nothing but the status was req.written by what failed */
+		assert_int_equal(req.written, 1);
 	}
-	assert_int_equal(counter_get(&stats.errors), errors);
+	assert_int_equal(counter_get(&iothread.stats.errors), errors);
 }
 
 /* Data in the direction the request does not use is no data */
@@ -196,7 +197,7 @@ static void test_discard(void **state)
 	assert_int_equal(ranges(VIRTIO_BLK_T_DISCARD, two, 2), VIRTIO_BLK_S_OK);
 	assert_true(is_zero(5, 40) && is_zero(100, 1));
 	assert_false(is_zero(4, 1) || is_zero(45, 1) || is_zero(99, 1) || is_zero(101, 1));
-	assert_int_equal(counter_get(&stats.bytes[REQ_DISCARD]), 41 * 512);
+	assert_int_equal(counter_get(&iothread.stats.bytes[REQ_DISCARD]), 41 * 512);
 	/* its only flag belongs to write zeroes */
 	assert_int_equal(one_range(VIRTIO_BLK_T_DISCARD, 0, 1, 1), VIRTIO_BLK_S_UNSUPP);
 	assert_false(is_zero(0, 1));
@@ -270,7 +271,7 @@ static void test_get_id(void **state)
 	(void)state;
 	assert_int_equal(request(VIRTIO_BLK_T_GET_ID, 0, VIRTIO_BLK_ID_BYTES, true), VIRTIO_BLK_S_OK);
 	assert_string_equal((char *)data, "fio-dataplane");
-	assert_int_equal(written, VIRTIO_BLK_ID_BYTES + 1);
+	assert_int_equal(req.written, VIRTIO_BLK_ID_BYTES + 1);
 
 	/* over pieces, and no byte more than the id */
 	memset(data, 0xff, 64);
@@ -288,30 +289,53 @@ static void test_get_id(void **state)
 	assert_int_equal(request(VIRTIO_BLK_T_GET_ID, 0, 0, true), VIRTIO_BLK_S_IOERR);
 }
 
-static int flush_fails(struct backend *b)
-{
-	(void)b;
-	return -EIO;
-}
+static int answer;
 
-static int flush_unsupported(struct backend *b)
+static int answers(struct backend *b, struct blk_request *r)
 {
 	(void)b;
-	return -EOPNOTSUPP;
+	(void)r;
+	return answer;
 }
 
 static void test_flush_reports(void **state)
 {
-	struct backend_ops ops = ram_backend;
+	const struct backend_ops ops = { .execute = answers };
 
 	(void)state;
 	assert_int_equal(request(VIRTIO_BLK_T_FLUSH, 0, 0, false), VIRTIO_BLK_S_OK);
 	backend.ops = &ops;
-	ops.flush = flush_fails;
+	answer = -EIO;
 	assert_int_equal(request(VIRTIO_BLK_T_FLUSH, 0, 0, false), VIRTIO_BLK_S_IOERR);
-	assert_int_equal(counter_get(&stats.errors), 1);
-	ops.flush = flush_unsupported;
+	assert_int_equal(counter_get(&iothread.stats.errors), 1);
+	answer = -EOPNOTSUPP;
 	assert_int_equal(request(VIRTIO_BLK_T_FLUSH, 0, 0, false), VIRTIO_BLK_S_UNSUPP);
+	backend.ops = &ram_backend;
+}
+
+/* What a backend was asked for last */
+static unsigned int asked_flags;
+
+static int notes_flags(struct backend *b, struct blk_request *r)
+{
+	(void)b;
+	asked_flags = r->flags;
+	return 0;
+}
+
+/* With the cache off a completed write is durable */
+static void test_write_through(void **state)
+{
+	const struct backend_ops ops = { .execute = notes_flags };
+	const uint8_t off = 0;
+
+	(void)state;
+	backend.ops = &ops;
+	request(VIRTIO_BLK_T_OUT, 0, 512, false);
+	assert_int_equal(asked_flags, 0);
+	blk_device_write_config(&dev, offsetof(struct virtio_blk_config, wce), 1, &off);
+	request(VIRTIO_BLK_T_OUT, 0, 512, false);
+	assert_int_equal(asked_flags, BLK_FUA);
 	backend.ops = &ram_backend;
 }
 
@@ -322,7 +346,7 @@ static void test_unknown_types(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		assert_int_equal(request(types[i], 0, 512, true), VIRTIO_BLK_S_UNSUPP);
-	assert_int_equal(counter_get(&stats.requests[REQ_UNSUPPORTED]), 11);
+	assert_int_equal(counter_get(&iothread.stats.requests[REQ_UNSUPPORTED]), 11);
 }
 
 /* VIRTIO 1.2, 2.7.4.1: how a request is cut into pieces says nothing */
@@ -350,8 +374,8 @@ static void test_any_layout(void **state)
 	piece(data + 100, 413, true);
 	assert_int_equal(execute(), VIRTIO_BLK_S_OK);
 	assert_memory_equal(data, backend.mem + 9 * 512, 512);
-	assert_ptr_equal(status_at, data + 512);
-	assert_int_equal(written, 513);
+	assert_ptr_equal(req.status_at, data + 512);
+	assert_int_equal(req.written, 513);
 }
 
 static void test_no_status(void **state)
@@ -371,13 +395,13 @@ static void test_no_header(void **state)
 	piece(&hdr, sizeof(hdr) - 1, false);
 	piece(data, 513, true);
 	assert_int_equal(execute(), VIRTIO_BLK_S_IOERR);
-	assert_ptr_equal(status_at, data + 512);
-	assert_int_equal(written, 1);
+	assert_ptr_equal(req.status_at, data + 512);
+	assert_int_equal(req.written, 1);
 
 	start_chain(VIRTIO_BLK_T_IN, 0);
 	piece(&status_byte, 1, true);
 	assert_int_equal(execute(), VIRTIO_BLK_S_IOERR);
-	assert_int_equal(counter_get(&stats.errors), 2);
+	assert_int_equal(counter_get(&iothread.stats.errors), 2);
 }
 
 static void test_config(void **state)
@@ -402,17 +426,6 @@ static void test_config(void **state)
 	assert_int_equal(dev.config.wce, 1);
 }
 
-static void test_request_cost(void **state)
-{
-	uint64_t start;
-
-	(void)state;
-	dev.request_cost_ns = 2000000;
-	start = clock_ns();
-	assert_int_equal(request(VIRTIO_BLK_T_FLUSH, 0, 0, false), VIRTIO_BLK_S_OK);
-	assert_true(clock_ns() - start >= 2000000);
-}
-
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -429,12 +442,12 @@ int main(void)
 		TEST(test_read_only),
 		TEST(test_get_id),
 		TEST(test_flush_reports),
+		TEST(test_write_through),
 		TEST(test_unknown_types),
 		TEST(test_any_layout),
 		TEST(test_no_status),
 		TEST(test_no_header),
 		TEST(test_config),
-		TEST(test_request_cost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

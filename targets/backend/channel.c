@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "targets/backend/channel.h"
+
+static bool draw_error(struct channel *c)
+{
+	const struct channel_config *config = &c->config;
+
+	if (config->fail_after && c->answered == config->fail_after)
+		return true;
+	c->answered++;
+	return config->error_rate > 0 && rng_double(&c->rng) < config->error_rate;
+}
+
+static void end(struct blk_request *r)
+{
+	hist_add(&r->channel->it->stats.service_ns, clock_ns() - r->taken_ns);
+	r->done(r);
+}
+
+static void expired(struct deadline *d)
+{
+	struct blk_request *r = (struct blk_request *)((char *)d - offsetof(struct blk_request,
+									   deadline));
+
+	r->delayed = false;
+	end(r);
+}
+
+/* What took longer than its service time is late enough. */
+static void wait_for_service_time(struct channel *c, struct blk_request *r)
+{
+	r->delayed = true;
+	deadline_add(&c->deadlines, &r->deadline);
+}
+
+static bool submit_through_all(struct channel *c, struct blk_request *r)
+{
+	const struct channel_config *config = &c->config;
+	bool delays = config->delay.kind != DELAY_NONE;
+
+	r->channel = c;
+	r->delayed = false;
+	if (config->request_cost_ns)
+		clock_burn(config->request_cost_ns);
+	if (config->aio || delays)
+		r->taken_ns = clock_ns();
+	if (delays)
+		r->deadline.due_ns = r->taken_ns + delay_draw(&config->delay, &c->rng);
+
+	if (draw_error(c)) {
+		r->result = -EIO;
+	} else if (config->aio) {
+		config->aio->submit(c, r);
+		return false;
+	} else {
+		r->result = r->backend->ops->execute(r->backend, r);
+	}
+	if (delays)
+		wait_for_service_time(c, r);
+	return !delays;
+}
+
+/**
+ * channel_submit - start a request
+ * @c: the channel, with room for it reserved; called in its iothread
+ * @r: the request
+ *
+ * Return: true when it is done, @r->result is set and @r->done will not be called; false
+ * when that will be called later, never from inside this call.
+ */
+bool channel_submit(struct channel *c, struct blk_request *r)
+{
+	if (unlikely(!c->simple))
+		return submit_through_all(c, r);
+	r->result = r->backend->ops->execute(r->backend, r);
+	return true;
+}
+
+/**
+ * channel_finish - a request has been carried out
+ * @c: the channel; called in its iothread by aio_ops
+ * @r: the request
+ * @result: 0 or a negative errno
+ */
+void channel_finish(struct channel *c, struct blk_request *r, int result)
+{
+	r->result = result;
+	if (c->config.delay.kind != DELAY_NONE && r->deadline.due_ns > clock_ns())
+		wait_for_service_time(c, r);
+	else
+		end(r);
+}
+
+/**
+ * channel_cancel - drop a request whose submitter is gone
+ * @c: the channel; called in its iothread
+ * @r: the request, not done yet
+ *
+ * Return: true when it only waited for its service time and will not be done; false when
+ * its memory is still in use, so that it must be waited for.
+ */
+bool channel_cancel(struct channel *c, struct blk_request *r)
+{
+	if (!r->delayed)
+		return false;
+	deadline_remove(&c->deadlines, &r->deadline);
+	r->delayed = false;
+	return true;
+}
+
+/**
+ * channel_reserve - make room for requests, so that submitting never allocates
+ * @c: the channel; called in its iothread
+ * @more: requests that may be in flight at once, beside all reserved before
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int channel_reserve(struct channel *c, unsigned int more)
+{
+	return c->config.delay.kind == DELAY_NONE ? 0 : deadlines_reserve(&c->deadlines, more);
+}
+
+/**
+ * channel_release - give room back
+ * @c: the channel; called in its iothread
+ * @fewer: what channel_reserve() was given
+ */
+void channel_release(struct channel *c, unsigned int fewer)
+{
+	if (c->config.delay.kind != DELAY_NONE)
+		deadlines_release(&c->deadlines, fewer);
+}
+
+/**
+ * channel_pool - the iothread's thread pool
+ * @c: the channel; called in its iothread
+ *
+ * Started when it is first asked for, as not every channel has work for it.
+ *
+ * Return: the pool, or NULL when it cannot be started, which has been reported.
+ */
+struct pool *channel_pool(struct channel *c)
+{
+	if (atomic_load_explicit(&c->has_pool, memory_order_relaxed))
+		return &c->pool;
+	if (pool_start(&c->pool, c->it, &c->config.pool))
+		return NULL;
+	/* pairs with the acquire of who reports statistics, in another thread */
+	atomic_store_explicit(&c->has_pool, true, memory_order_release);
+	return &c->pool;
+}
+
+static int start_deadlines(struct channel *c)
+{
+	int ret = deadlines_init(&c->deadlines, expired);
+
+	if (!ret) {
+		ret = iothread_add_source(c->it, &c->deadlines.source);
+		if (ret)
+			deadlines_destroy(&c->deadlines);
+	}
+	if (ret)
+		fprintf(stderr, "%s: timer of delayed requests: %s\n", c->it->name, strerror(-ret));
+	return ret;
+}
+
+static void stop_deadlines(struct channel *c)
+{
+	iothread_remove_source(c->it, &c->deadlines.source);
+	deadlines_destroy(&c->deadlines);
+}
+
+/**
+ * channel_open - give an iothread its way to the backends
+ * @c: filled in; must stay where it is
+ * @it: the iothread; this runs in it
+ * @config: what is wanted, copied
+ *
+ * Return: 0 or a negative errno, reported.
+ */
+int channel_open(struct channel *c, struct iothread *it, const struct channel_config *config)
+{
+	bool delays = config->delay.kind != DELAY_NONE;
+	int ret;
+
+	*c = (struct channel) {
+		.it = it,
+		.config = *config,
+		.simple = !config->aio && !delays && !config->request_cost_ns &&
+			  !config->fail_after && config->error_rate <= 0,
+	};
+	rng_seed(&c->rng, it->index);
+	it->wakeup_cost_ns = config->wakeup_cost_ns;
+	ret = delays ? start_deadlines(c) : 0;
+	if (ret)
+		return ret;
+	ret = config->aio ? config->aio->open(c) : 0;
+	if (ret && delays)
+		stop_deadlines(c);
+	return ret;
+}
+
+/**
+ * channel_close - undo channel_open()
+ * @c: the channel, with nothing in flight; called in its iothread
+ */
+void channel_close(struct channel *c)
+{
+	if (c->config.aio)
+		c->config.aio->close(c);
+	if (atomic_load_explicit(&c->has_pool, memory_order_relaxed))
+		pool_stop(&c->pool);
+	if (c->config.delay.kind != DELAY_NONE)
+		stop_deadlines(c);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TARGETS_BACKEND_CHANNEL_H
+#define TARGETS_BACKEND_CHANNEL_H
+
+#include "base/rng.h"
+#include "targets/backend/backend.h"
+#include "targets/delay.h"
+#include "targets/iothread/iothread.h"
+
+/**
+ * struct aio_ops - how requests get from the iothread to the backend and back
+ * @name: what --aio calls it
+ * @open: get ready, in the channel's iothread; may keep what it needs in channel->aio_state
+ * @close: undo open, in the iothread, with nothing in flight
+ * @submit: start a request, never blocking; channel_finish() is called for it later, in the
+ *	iothread, not from inside this call
+ */
+struct aio_ops {
+	const char *name;
+	int (*open)(struct channel *c);
+	void (*close)(struct channel *c);
+	void (*submit)(struct channel *c, struct blk_request *r);
+};
+
+extern const struct aio_ops threads_aio;	/* the thread pool runs backend_ops.execute */
+extern const struct aio_ops native_aio;		/* libaio; file backend only */
+extern const struct aio_ops io_uring_aio;	/* file backend only */
+
+/**
+ * struct channel_config - what the channels of all iothreads have in common
+ * @aio: how requests reach the backend; NULL for backend_ops.execute in the iothread
+ * @pool: of the thread pool, for what needs one
+ * @delay: service time of the emulated device
+ * @request_cost_ns: CPU time to burn for a request
+ * @wakeup_cost_ns: CPU time to burn when the sleeping iothread is woken
+ * @error_rate: part of the requests that is answered with -EIO, 0 to 1
+ * @fail_after: requests to answer before all others fail with -EIO; 0 for none
+ */
+struct channel_config {
+	const struct aio_ops *aio;
+	struct pool_config pool;
+	struct delay delay;
+	uint64_t request_cost_ns;
+	uint64_t wakeup_cost_ns;
+	double error_rate;
+	uint64_t fail_after;
+};
+
+/**
+ * struct channel - an iothread's way to the backends: every request passes it
+ * @it: the iothread; everything here is its own
+ * @config: as given
+ * @aio_state: aio_ops' own
+ * @pool: the iothread's thread pool, valid with @has_pool; use channel_pool()
+ * @deadlines: requests that wait for their service time to be over
+ * @simple: nothing but the backend stands between a request and its end
+ * @rng: source of draws
+ * @answered: requests that were not failed on purpose because of @config.fail_after
+ */
+struct channel {
+	struct iothread *it;
+	struct channel_config config;
+	void *aio_state;
+	struct pool pool;
+	atomic_bool has_pool;
+	struct deadlines deadlines;
+	bool simple;
+	struct rng rng;
+	uint64_t answered;
+};
+
+int channel_open(struct channel *c, struct iothread *it, const struct channel_config *config);
+void channel_close(struct channel *c);
+int channel_reserve(struct channel *c, unsigned int more);
+void channel_release(struct channel *c, unsigned int fewer);
+struct pool *channel_pool(struct channel *c);
+bool channel_submit(struct channel *c, struct blk_request *r);
+void channel_finish(struct channel *c, struct blk_request *r, int result);
+bool channel_cancel(struct channel *c, struct blk_request *r);
+
+#endif

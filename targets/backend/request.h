@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TARGETS_BACKEND_REQUEST_H
+#define TARGETS_BACKEND_REQUEST_H
+
+#include <stdint.h>
+#include <sys/uio.h>
+#include "targets/iothread/deadline.h"
+#include "targets/pool/pool.h"
+#include "targets/stats.h"
+
+struct backend;
+struct channel;
+
+/* flags of struct blk_request */
+#define BLK_FUA		(1u << 0)	/* write, write zeroes: durable once it is done */
+#define BLK_UNMAP	(1u << 1)	/* write zeroes: the blocks may be given back */
+#define BLK_FAST	(1u << 2)	/* write zeroes: -EOPNOTSUPP rather than writing them out */
+
+/* flags of struct blk_extent, with NBD's values of base:allocation */
+#define BLK_EXTENT_HOLE	(1u << 0)
+#define BLK_EXTENT_ZERO	(1u << 1)
+
+/**
+ * struct blk_extent - a piece of the device that is allocated in one way
+ * @len: bytes
+ * @flags: BLK_EXTENT_*
+ */
+struct blk_extent {
+	uint64_t len;
+	uint32_t flags;
+};
+
+/**
+ * struct blk_request - a request on its way through an iothread's channel
+ * @backend: the disk
+ * @kind: what to do
+ * @flags: BLK_*
+ * @result: set when it is done: 0 or a negative errno
+ * @nr_iov: pieces of @iov
+ * @iov: memory to read into or write from; the submitter keeps it until the request is done
+ * @offset: first byte; the range lies inside the device, as the submitter has checked
+ * @len: bytes
+ * @extent: REQ_BLOCK_STATUS: where to describe the range
+ * @nr_extent: REQ_BLOCK_STATUS: room in @extent, and afterwards how many were filled in
+ * @done: called in the channel's iothread, unless channel_submit() said that it is done
+ *
+ * The submitter owns the memory and fills in the above. The rest belongs to the channel
+ * and to whoever carries the request out.
+ */
+struct blk_request {
+	struct backend *backend;
+	enum request_kind kind;
+	unsigned int flags;
+	int result;
+	unsigned int nr_iov;
+	struct iovec *iov;
+	uint64_t offset;
+	uint64_t len;
+	struct blk_extent *extent;
+	unsigned int nr_extent;
+	void (*done)(struct blk_request *r);
+
+	struct channel *channel;
+	struct deadline deadline;
+	bool delayed;
+	uint64_t taken_ns;
+	struct pool_work work;
+};
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the targets share beyond serving: threads, signals, --run, statistics */
+#ifndef TARGETS_DAEMON_H
+#define TARGETS_DAEMON_H
+
+#include "targets/lane.h"
+#include "targets/target-options.h"
+
+struct daemon;
+
+/**
+ * struct daemon_ops - what is a target's own
+ * @program: its command line
+ * @listen: make the listening socket and set daemon->listen_fd; 0 or a negative errno, reported
+ * @accept: let waiting clients in; listen_fd is readable
+ * @close: stop listening, finish what is in flight, end all clients
+ * @uri: what $uri is for --run's command
+ */
+struct daemon_ops {
+	const struct target_program *program;
+	int (*listen)(struct daemon *d);
+	void (*accept)(struct daemon *d);
+	void (*close)(struct daemon *d);
+	void (*uri)(const struct daemon *d, char *uri, size_t len);
+};
+
+/**
+ * struct daemon - a target
+ * @ops: its own part; a target embeds this as first member
+ * @o: what it was asked to do
+ * @backend: where the data is
+ * @lanes: @o.iothreads iothreads
+ * @socket: path it listens on; empty for another place
+ * @listen_fd: listening
+ * @signal_fd: SIGTERM, SIGINT and SIGUSR1
+ * @child: the command of --run, 0 without
+ * @child_fd: readable when it has ended, -1 without
+ * @started_ns: when the target was ready
+ */
+struct daemon {
+	const struct daemon_ops *ops;
+	struct target_options o;
+	struct backend backend;
+	struct lane *lanes;
+	char socket[108];
+	int listen_fd;
+	int signal_fd;
+	pid_t child;
+	int child_fd;
+	uint64_t started_ns;
+};
+
+int daemon_main(struct daemon *d, const struct daemon_ops *ops, int argc, char **argv);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Rows of the option tables that both targets have */
+#ifndef TARGETS_TARGET_ROWS_H
+#define TARGETS_TARGET_ROWS_H
+
+#include <stddef.h>
+#include "targets/target-options.h"
+
+#define AT(field)	.offset = offsetof(struct target_options, field)
+#define SECOND		UINT64_C(1000000000)
+
+int parse_backend(const char *s, void *value);
+void format_backend(const void *value, char *buf, size_t len);
+int parse_aio(const char *s, void *value);
+void format_aio(const void *value, char *buf, size_t len);
+int parse_delay(const char *s, void *value);
+void format_delay(const void *value, char *buf, size_t len);
+
+extern const char *const poll_names[];
+extern const char *const pool_queue_names[];
+extern const char *const completion_names[];
+extern const char *const wakeup_names[];
+
+#define ROW_RUN \
+	{ OPT_STR, "run", "COMMAND", .once = true, AT(run), \
+	  .help = "listen on a private socket, run COMMAND in a shell with $socket, $uri and $FIO_DATAPLANE set, and exit with its status" }
+
+#define ROWS_DEVICE \
+	{ OPT_TOPIC, .help = "The device" }, \
+	{ OPT_CUSTOM, "backend", "null|ram|file:PATH", .def = "null", AT(backend), \
+	  .parse = parse_backend, .format = format_backend, .accepts = "null, ram or file:PATH", \
+	  .help = "null moves no data; ram is memory, taken at the start if half of what is free will do; file is a file or block device" }, \
+	{ OPT_SIZE, "size", "SIZE", .min = 512, .max = UINT64_C(1) << 62, AT(size), \
+	  .help = "capacity, a multiple of the block size (default: the file's, or 1G)" }, \
+	{ OPT_SIZE, "block-size", "SIZE", .def = "512", .min = 512, .max = 65536, .pow2 = true, AT(block_size), \
+	  .help = "logical block size, a power of two from 512 to 64K" }, \
+	{ OPT_FLAG, "read-only", AT(read_only), \
+	  .help = "refuse whatever changes data" }, \
+	{ OPT_FLAG, "direct", AT(direct), \
+	  .help = "file: go around the page cache (O_DIRECT)" }, \
+	{ OPT_CUSTOM, "delay", "TIMES", .def = "none", AT(delay), \
+	  .parse = parse_delay, .format = format_delay, \
+	  .accepts = DELAY_SYNTAX " (times up to 100s, A up to B, SIGMA up to 10)", \
+	  .help = "service time of a request, which occupies no CPU: " DELAY_SYNTAX }, \
+	{ OPT_TIME, "request-cost", "TIME", .def = "0", .max = SECOND, AT(request_cost_ns), \
+	  .help = "CPU time burnt for each request, in place of a block layer's" }, \
+	{ OPT_TIME, "wakeup-cost", "TIME", .def = "0", .max = SECOND, AT(wakeup_cost_ns), \
+	  .help = "CPU time burnt each time a sleeping iothread is woken" }, \
+	{ OPT_DOUBLE, "error-rate", "P", .def = "0", AT(error_rate), \
+	  .help = "part of the requests, 0 to 1, that is answered with an I/O error" }, \
+	{ OPT_SIZE, "fail-after", "N", AT(fail_after), .min = 1, \
+	  .help = "answer N requests of each iothread, and all others with an I/O error" }
+
+#define ROWS_AIO \
+	{ OPT_TOPIC, .help = "How a request reaches the backend" }, \
+	{ OPT_CUSTOM, "aio", "threads|native|io_uring|inline", AT(aio), \
+	  .parse = parse_aio, .format = format_aio, \
+	  .accepts = "threads, native, io_uring or inline", \
+	  .help = "a thread pool, libaio, io_uring (both for files only), or the iothread itself (default: threads for a file, else inline)" }, \
+	{ OPT_U32, "pool-threads", "N", .def = "64", .min = 1, .max = 1024, AT(pool_threads), \
+	  .help = "most threads of an iothread's pool; one is added when none is idle" }, \
+	{ OPT_U32, "pool-min", "N", .def = "0", .max = 1024, AT(pool_min), \
+	  .help = "threads that are kept when idle, as many as --pool-threads for a fixed pool" }, \
+	{ OPT_ENUM, "wakeup", .def = "cond-unlocked", .names = wakeup_names, AT(wakeup), \
+	  .help = "how a worker learns of work" }, \
+	{ OPT_ENUM, "pool-queue", .def = "global", .names = pool_queue_names, AT(pool_queue), \
+	  .help = "where work waits: in one queue for all workers, or in one each" }, \
+	{ OPT_ENUM, "completion", .def = "coalesced", .names = completion_names, AT(completion), \
+	  .help = "how the iothread learns that a worker is done: notified with the pool's lock held, after unlock, once a batch, or by polling a list" }
+
+#define ROWS_THREADS \
+	{ OPT_U32, "iothreads", "N", .def = "1", .min = 1, .max = 64, AT(iothreads), \
+	  .help = "threads that serve the clients, round robin, 1 to 64" }, \
+	{ OPT_CPUS, "cpus", "LIST", AT(cpus), \
+	  .help = "pin the iothreads to these CPUs, such as 1 or 0,2-3" }
+
+#define ROWS_POLLING \
+	{ OPT_TOPIC, .help = "Polling" }, \
+	{ OPT_ENUM, "poll", .def = "adaptive", .names = poll_names, AT(poll), \
+	  .help = "before it sleeps, an iothread polls: never, for ever, for a fixed time, or for a time it adapts as QEMU does" }, \
+	{ OPT_TIME, "poll-max-ns", "TIME", .def = "32768", .max = 10 * SECOND, AT(poll_max_ns), \
+	  .help = "how long the fixed policy polls and the adaptive one may; 0 for not at all" }, \
+	{ OPT_U32, "poll-grow", "N", .def = "2", AT(poll_grow), \
+	  .help = "factor by which the adaptive window grows; 0 for QEMU's own, 2" }, \
+	{ OPT_U32, "poll-shrink", "N", .def = "0", AT(poll_shrink), \
+	  .help = "divisor by which it shrinks; 0 for down to nothing at once" }
+
+#define ROWS_REPORTS \
+	{ OPT_TOPIC, .help = "Reports" }, \
+	{ OPT_STR, "stats", "FILE", AT(stats), \
+	  .help = "write statistics as JSON at exit; SIGUSR1 prints them on stderr at any time" }, \
+	{ OPT_ACTION, "help", AT(help), .help = "print this and exit" }, \
+	{ OPT_ACTION, "man", AT(man), .help = "print the manual page (roff) and exit" }, \
+	{ OPT_ACTION, "version", AT(version), .help = "print the version and exit" }
+
+/* Sections of the man page that both have */
+#define SECTION_SIGNALS \
+	{ "SIGNALS", \
+	  "SIGTERM and SIGINT finish the requests in flight, write the statistics, remove the socket and end the program with status 0.\n" \
+	  "\n" \
+	  "SIGUSR1 prints the statistics on the standard error.\n" }
+#define SECTION_EXIT \
+	{ "EXIT STATUS", \
+	  "0 after SIGTERM or SIGINT, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 and the number of the signal that killed it.\n" }
+#define SECTION_ENVIRONMENT \
+	{ "ENVIRONMENT", \
+	  "What COMMAND of --run sees: $socket, the path of the socket; $uri, the same as a URI; $FIO_DATAPLANE, the directory that holds engines/.\n" \
+	  "\n" \
+	  "The private socket is made in a directory under $TMPDIR, or /tmp.\n" }
+
+#define NOTE_UNITS \
+	"Sizes take K, M, G and T (powers of 1024), times ns, us, ms and s; a time without a unit is nanoseconds. Where an option is repeated, the last one counts."
+
+#endif /* TARGETS_TARGET_ROWS_H */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The command line of vhost-user-blk-target */
+
+#include "base/version.h"
+#include "targets/target-rows.h"
+
+static const struct option_desc table[] = {
+	{ OPT_TOPIC, .help = "Where it is found" },
+	{ OPT_STR, "socket", "PATH", .once = true, AT(socket),
+	  .help = "listen on this unix socket" },
+	ROW_RUN,
+	ROWS_DEVICE,
+	ROWS_AIO,
+	{ OPT_TOPIC, .help = "Queues and threads" },
+	{ OPT_U32, "num-queues", "N", .def = "8", .min = 1, .max = 256, AT(num_queues),
+	  .help = "most queues a client may use, 1 to 256" },
+	{ OPT_U32, "queue-size", "N", .def = "1024", .min = 2, .max = 32768, .pow2 = true, AT(queue_size),
+	  .help = "most entries of a queue, a power of two from 2 to 32768" },
+	ROWS_THREADS,
+	ROWS_POLLING,
+	ROWS_REPORTS,
+	{ .type = OPT_END },
+};
+
+static const char *const usage[] = {
+	"--socket PATH [OPTION...]",
+	"--run 'COMMAND' [OPTION...]",
+	NULL
+};
+
+static const struct options_section sections[] = {
+	SECTION_SIGNALS,
+	SECTION_EXIT,
+	SECTION_ENVIRONMENT,
+	{ "EXAMPLES",
+	  "A job file against a device that takes 20 microseconds a request:\n"
+	  "\n"
+	  "\tvhost-user-blk-target --delay fixed:20us --run 'fio jobfiles/vhost-user-blk.fio'\n"
+	  "\n"
+	  "Memory as a disk of 4 GiB, polled without end on CPU 1:\n"
+	  "\n"
+	  "\tvhost-user-blk-target --socket /tmp/disk --backend ram --size 4G --poll busy --cpus 1\n" },
+	{ "SEE ALSO",
+	  "fio(1), nbd-target(1), qemu-storage-daemon(1)\n" },
+	{ NULL, NULL },
+};
+
+static const struct options_program text = {
+	.name = "vhost-user-blk-target",
+	.version = FIO_DATAPLANE_VERSION,
+	.summary = "a virtio block device for experiments, served over vhost-user",
+	.usage = usage,
+	.description =
+		"Serves a virtio-blk device over the vhost-user protocol, to fio's vhost-user-blk engine of this project or to any other client. Its threads wait for work as a hypervisor's do: they poll for a while and then sleep, by a policy that can be chosen and measured.\n"
+		"\n"
+		"Several clients may be connected at once; each sees the same disk with queues of its own.\n",
+	.note = NOTE_UNITS,
+	.sections = sections,
+};
+
+static int check(const struct target_options *o, const char *argv0)
+{
+	if (!o->socket && !o->run)
+		return options_error(argv0, NULL, "needs --socket PATH or --run COMMAND, see --help");
+	return 0;
+}
+
+const struct target_program vhost_user_blk_program = {
+	.text = &text,
+	.table = table,
+	.check = check,
+};

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* targets/backend/channel.c: what stands between a request and its end */
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "targets/lane.h"
+
+#define MANY	1000
+
+static struct backend backend;
+static struct lane lane;
+static struct blk_request request[MANY];
+static bool at_once[MANY];
+static atomic_uint finished;
+
+static void done(struct blk_request *r)
+{
+	(void)r;
+	atomic_fetch_add(&finished, 1);
+}
+
+static void submit_all(void *arg)
+{
+	unsigned int nr = *(unsigned int *)arg;
+
+	channel_reserve(&lane.channel, nr);
+	for (unsigned int i = 0; i < nr; i++) {
+		request[i] = (struct blk_request) {
+			.backend = &backend, .kind = REQ_FLUSH, .done = done,
+		};
+		at_once[i] = channel_submit(&lane.channel, &request[i]);
+	}
+}
+
+static void release_all(void *arg)
+{
+	channel_release(&lane.channel, *(unsigned int *)arg);
+}
+
+/* Send @nr requests through a channel and wait for those that were not done at once */
+static void run(const struct channel_config *config, unsigned int nr)
+{
+	const struct backend_config disk = { .ops = &null_backend, .size = 1 << 20 };
+	struct poll_policy off;
+	unsigned int later = 0;
+	cpu_set_t any;
+
+	CPU_ZERO(&any);
+	poll_policy_init(&off, POLL_OFF, 0, 2, 0);
+	atomic_store(&finished, 0);
+	assert_int_equal(backend_open(&backend, &disk), 0);
+	assert_int_equal(lane_start(&lane, 0, &any, &off, config), 0);
+	iothread_call(&lane.it, submit_all, &nr);
+	for (unsigned int i = 0; i < nr; i++)
+		later += !at_once[i];
+	while (atomic_load(&finished) < later)
+		usleep(1000);
+	iothread_call(&lane.it, release_all, &nr);
+	lane_stop(&lane);
+	backend_close(&backend);
+}
+
+static unsigned int failed(unsigned int nr)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		n += request[i].result == -EIO;
+	return n;
+}
+
+static void test_nothing_between(void **state)
+{
+	const struct channel_config through = { 0 };
+
+	(void)state;
+	run(&through, 10);
+	for (unsigned int i = 0; i < 10; i++)
+		assert_true(at_once[i] && !request[i].result);
+}
+
+static void test_request_cost(void **state)
+{
+	const struct channel_config config = { .request_cost_ns = 2000000 };
+	uint64_t start = clock_ns();
+
+	(void)state;
+	run(&config, 3);
+	assert_true(clock_ns() - start >= 3 * config.request_cost_ns);
+	assert_true(at_once[0]);
+}
+
+static void test_delay(void **state)
+{
+	const struct channel_config config = { .delay = { .kind = DELAY_FIXED, .ns = 20000000 } };
+	uint64_t start = clock_ns();
+
+	(void)state;
+	run(&config, 100);
+	assert_true(clock_ns() - start >= config.delay.ns);
+	assert_false(at_once[0] || at_once[99]);
+	assert_int_equal(failed(100), 0);
+}
+
+static void test_fail_after(void **state)
+{
+	const struct channel_config config = { .fail_after = 7 };
+
+	(void)state;
+	run(&config, 20);
+	for (unsigned int i = 0; i < 20; i++)
+		assert_int_equal(request[i].result, i < 7 ? 0 : -EIO);
+}
+
+/* An error takes as long as any other answer */
+static void test_delayed_error(void **state)
+{
+	const struct channel_config config = {
+		.delay = { .kind = DELAY_FIXED, .ns = 5000000 }, .error_rate = 1,
+	};
+
+	(void)state;
+	run(&config, 5);
+	assert_false(at_once[0]);
+	assert_int_equal(failed(5), 5);
+}
+
+/* Ten standard deviations around what is expected of so many draws */
+static void test_error_rate(void **state)
+{
+	const struct channel_config config = { .error_rate = 0.3 };
+
+	(void)state;
+	run(&config, MANY);
+	assert_in_range(failed(MANY), 150, 450);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_between),
+		cmocka_unit_test(test_request_cost),
+		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_fail_after),
+		cmocka_unit_test(test_delayed_error),
+		cmocka_unit_test(test_error_rate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
