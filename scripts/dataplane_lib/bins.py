@@ -100,12 +100,12 @@ def _draws(runs, seed=_SEED):
     return np.random.default_rng(seed).multinomial(runs, np.full(runs, 1 / runs), _RESAMPLES).astype(float)
 
 
-def _tails(runs):
-    level = widened(runs)
+def _tails(runs, level=LEVEL):
+    level = widened(runs, level)
     return (1 - level) / 2, (1 + level) / 2
 
 
-def paired(a, b, ps):
+def paired(a, b, ps, level=LEVEL):
     """{p: Comparison} of B's merged percentile with A's; A[i] and B[i] are a pair of runs.
 
     The test swaps the runs of a pair, whole: equal arms would be as likely either way round.
@@ -120,10 +120,10 @@ def paired(a, b, ps):
     drawn = _log_ratio(both, np.hstack([draw, none]), np.hstack([none, draw]), ps)
     single = both.single(ps)
     range_of = {p: np.log(single[p][n:] / single[p][:n]) for p in ps}
-    return {p: _comparison(swapped[p], drawn[p], range_of[p], n, 2.0 ** (1 - n)) for p in ps}
+    return {p: _comparison(swapped[p], drawn[p], range_of[p], n, 2.0 ** (1 - n), level) for p in ps}
 
 
-def unpaired(a, b, ps):
+def unpaired(a, b, ps, level=LEVEL):
     """{p: Comparison} of runs that belong to no pair: the test deals the runs out anew."""
     both = Bins(list(a) + list(b))
     n, m = len(a), len(b)
@@ -138,7 +138,7 @@ def unpaired(a, b, ps):
                        np.hstack([np.zeros((len(right), n)), right]), ps)
     single = both.single(ps)
     range_of = {p: np.log(np.divide.outer(single[p][n:], single[p][:n])).ravel() for p in ps}
-    return {p: _comparison(dealt[p], drawn[p], range_of[p], min(n, m), 2 / math.comb(n + m, n)) for p in ps}
+    return {p: _comparison(dealt[p], drawn[p], range_of[p], min(n, m), 2 / math.comb(n + m, n), level) for p in ps}
 
 
 def _swaps(n):
@@ -156,12 +156,12 @@ def _log_ratio(both, a, b, ps):
     return {p: np.log(right[p] / left[p]) for p in ps}
 
 
-def _comparison(null, drawn, span, n, smallest):
+def _comparison(null, drawn, span, n, smallest, level):
     """NULL[0] is what was seen; SMALLEST the least p that so few runs can give."""
     seen = null[0]
     p = float((np.abs(null) >= abs(seen) - 1e-12).mean())
-    enough = smallest <= 1 - LEVEL and n > 2
-    ends = np.quantile(drawn, _tails(n)) if enough else (span.min(), span.max())
+    enough = smallest <= 1 - level and n > 2
+    ends = np.quantile(drawn, _tails(n, level)) if enough else (span.min(), span.max())
     low, high = min(ends[0], seen), max(ends[1], seen)
     return Comparison("ratio", *(100 * math.expm1(v) for v in (seen, low, high)), p, n,
-                      LEVEL if enough else 1 - smallest)
+                      level if enough else 1 - smallest, level)

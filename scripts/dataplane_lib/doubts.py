@@ -89,7 +89,7 @@ def unequal(a, b):
     return [x is not None and y is not None and max(x, y) > rtt.CHANGED * min(x, y) for x, y in zip(a, b)]
 
 
-def distance(a, b, change, names=("A", "B")):
+def distance(a, b, change):
     """What the round trips A and B of paired runs (ns) mean for CHANGE, the log ratios of their figures.
 
     Returns sentences; none where no round trip was measured.
@@ -99,7 +99,7 @@ def distance(a, b, change, names=("A", "B")):
         return []
     x, y, c = (np.asarray(column, float) for column in zip(*known))
     middle = float(np.median(x)), float(np.median(y))
-    said = (f"cache-line round trip: {names[0]} {middle[0]:.0f} ns, {names[1]} {middle[1]:.0f} ns (medians)")
+    said = (f"cache-line round trip: A {middle[0]:.0f} ns, B {middle[1]:.0f} ns (medians)")
     out = []
     ratio = max(middle) / min(middle)
     if ratio > rtt.CHANGED:
