@@ -39,6 +39,21 @@ static inline void ring_store64(__virtio64 *p, uint64_t v)
 	atomic_store_explicit((_Atomic uint64_t *)p, htole64(v), memory_order_relaxed);
 }
 
+/* Descriptors a request may take up when the device takes no indirect tables. */
+#define VQ_CHAIN	3
+
+/**
+ * struct vq_segment - one piece of a request
+ * @addr: guest physical address
+ * @len: bytes
+ * @device_writes: the device writes it (read data, status), else it reads it
+ */
+struct vq_segment {
+	uint64_t addr;
+	uint32_t len;
+	bool device_writes;
+};
+
 /* The event index a side asks for sits behind the other side's ring (VIRTIO 1.2, 2.7.6, 2.7.8). */
 static inline __virtio16 *ring_used_event(struct vring_avail *avail, unsigned int num)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <errno.h>
 #include "base/cpu.h"
 #include "wire/split-device.h"
 
@@ -71,38 +70,6 @@ static struct vring_desc read_desc(const struct vring_desc *p)
 	};
 }
 
-/* Add one segment, which may lie in several regions. */
-static int add_segment(const struct guest_memory *mem, struct vq_chain *c,
-		       const struct vring_desc *desc)
-{
-	uint64_t addr = desc->addr, left = desc->len;
-
-	if (!left)
-		return -EINVAL;
-	/* VIRTIO 1.2, 2.7.4.2: what the device reads comes first */
-	if (!(desc->flags & VRING_DESC_F_WRITE) && c->nr_write)
-		return -EINVAL;
-
-	while (left) {
-		unsigned int n = c->nr_read + c->nr_write;
-		uint64_t len = left;
-		void *host = guest_memory_run(mem, addr, &len);
-
-		if (!host)
-			return -EFAULT;
-		if (n == VQ_IOV_MAX)
-			return -E2BIG;
-		c->iov[n] = (struct iovec) { .iov_base = host, .iov_len = len };
-		if (desc->flags & VRING_DESC_F_WRITE)
-			c->nr_write++;
-		else
-			c->nr_read++;
-		addr += len;
-		left -= len;
-	}
-	return 0;
-}
-
 /* Move from the ring into an indirect table (VIRTIO 1.2, 2.7.5.3). */
 static int enter_table(const struct split_device *d, const struct guest_memory *mem,
 		       const struct vring_desc *desc, const struct vring_desc **table,
@@ -141,7 +108,7 @@ static int walk(const struct split_device *d, const struct guest_memory *mem, st
 			if (desc.flags & VRING_DESC_F_INDIRECT)
 				return -EINVAL;
 		}
-		ret = add_segment(mem, c, &desc);
+		ret = vq_chain_add(c, mem, desc.addr, desc.len, desc.flags & VRING_DESC_F_WRITE);
 		if (ret)
 			return ret;
 		if (!(desc.flags & VRING_DESC_F_NEXT))

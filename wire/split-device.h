@@ -2,26 +2,8 @@
 #ifndef WIRE_SPLIT_DEVICE_H
 #define WIRE_SPLIT_DEVICE_H
 
-#include <sys/uio.h>
-#include "wire/guest-memory.h"
+#include "wire/chain.h"
 #include "wire/ring.h"
-
-/* Pieces of one request after translation; seg_max in the device's config stays below. */
-#define VQ_IOV_MAX	130
-
-/**
- * struct vq_chain - a request as the device sees it
- * @head: first descriptor, names the request when it is returned
- * @nr_read: pieces the device reads, first in @iov
- * @nr_write: pieces the device writes, behind them
- * @iov: host addresses
- */
-struct vq_chain {
-	uint16_t head;
-	uint16_t nr_read;
-	uint16_t nr_write;
-	struct iovec iov[VQ_IOV_MAX];
-};
 
 /**
  * struct split_device - the device's side of one split virtqueue

@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* wire/packed-driver.c and wire/packed-device.c against each other */
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "base/rng.h"
+#include "tests/unit/packed-fixture.h"
+
+static void test_positions(void **state)
+{
+	static const unsigned int nums[] = { 1, 2, 7, 128, 32767, 32768 };
+
+	(void)state;
+	assert_int_equal(sizeof(struct vring_packed_desc), 16);
+	assert_int_equal(sizeof(struct vring_packed_desc_event), 4);
+	for (size_t n = 0; n < sizeof(nums) / sizeof(nums[0]); n++) {
+		unsigned int num = nums[n], pos = 0;
+
+		for (unsigned int i = 0; i < 2 * num; i++) {
+			assert_int_equal(pos, i);
+			assert_int_equal(packed_index(pos, num), i % num);
+			assert_int_equal(packed_to_wire(pos, num), i % num + (i < num ? 0x8000 : 0));
+			assert_int_equal(packed_from_wire(packed_to_wire(pos, num), num), pos);
+			assert_int_equal(packed_distance(0, pos, num), i);
+			assert_int_equal(packed_distance(pos, 0, num), (2 * num - i) % (2 * num));
+			pos = packed_advance(pos, 1, num);
+		}
+		assert_int_equal(pos, 0);
+		if (num < 32768) {
+			assert_int_equal(packed_from_wire(num, num), 2 * num);
+			assert_int_equal(packed_from_wire(num | 0x8000, num), 2 * num);
+		}
+	}
+	/* a new ring: nothing available, nothing used, the counters 1 (2.8.1) */
+	assert_int_equal(packed_avail_flags(0, 8), 1 << 7);
+	assert_int_equal(packed_used_flags(0, 8), 1 << 7 | 1 << 15);
+	assert_int_equal(packed_avail_flags(8, 8), 1 << 15);
+	assert_int_equal(packed_used_flags(8, 8), 0);
+}
+
+/* One device-writable segment of a given length */
+static void add(struct packed_fixture *f, unsigned int slot, uint32_t len)
+{
+	struct vq_segment seg = { fixture_guest(f, f->data), len, true };
+
+	packed_driver_add_chain(&f->driver, slot, &seg, 1);
+}
+
+/* What a descriptor looks like at each stage, as the standard says it */
+static void test_format(void **state)
+{
+	struct packed_fixture f;
+	struct vq_segment seg[2];
+	struct vring_packed_desc *desc;
+	uint32_t written;
+
+	(void)state;
+	fixture_init(&f, 4, false, false, 0);
+	desc = f.driver.desc;
+	seg[0] = (struct vq_segment) { fixture_guest(&f, f.data), 16, false };
+	seg[1] = (struct vq_segment) { fixture_guest(&f, f.data + 64), 4096, true };
+	packed_driver_add_chain(&f.driver, 3, seg, 2);
+	assert_int_equal(le16toh(desc[0].flags), 0);
+	packed_driver_publish(&f.driver);
+	assert_int_equal(le64toh(desc[0].addr), seg[0].addr);
+	assert_int_equal(le32toh(desc[0].len), 16);
+	assert_int_equal(le16toh(desc[0].flags), 1 << 7 | VRING_DESC_F_NEXT);
+	assert_int_equal(le64toh(desc[1].addr), seg[1].addr);
+	assert_int_equal(le16toh(desc[1].id), 3);
+	assert_int_equal(le16toh(desc[1].flags), 1 << 7 | VRING_DESC_F_WRITE);
+
+	assert_int_equal(fixture_pop(&f), 3);
+	assert_int_equal(f.chain.count, 2);
+	assert_int_equal(f.chain.nr_read, 1);
+	assert_int_equal(f.chain.nr_write, 1);
+	assert_ptr_equal(f.chain.iov[0].iov_base, f.data);
+	assert_int_equal(f.chain.iov[1].iov_len, 4096);
+	packed_device_push(&f.device, 3, 2, 4097);
+	assert_false(packed_driver_has_used(&f.driver));
+	packed_device_publish(&f.device);
+	assert_int_equal(le16toh(desc[0].id), 3);
+	assert_int_equal(le32toh(desc[0].len), 4097);
+	assert_int_equal(le16toh(desc[0].flags), 1 << 7 | 1 << 15 | VRING_DESC_F_WRITE);
+	assert_int_equal(fixture_used(&f, &written), 3);
+	assert_int_equal(written, 4097);
+
+	/* nothing written: no flag, and the length says nothing */
+	add(&f, 1, 1);
+	packed_driver_publish(&f.driver);
+	fixture_pop(&f);
+	packed_device_push(&f.device, 1, 1, 0);
+	packed_device_publish(&f.device);
+	assert_int_equal(le16toh(desc[2].flags), 1 << 7 | 1 << 15);
+	desc[2].len = htole32(77);
+	assert_int_equal(fixture_used(&f, &written), 1);
+	assert_int_equal(written, 0);
+
+	/* the second lap */
+	add(&f, 0, 1);
+	add(&f, 2, 1);
+	packed_driver_publish(&f.driver);
+	assert_int_equal(le16toh(desc[0].flags), 1 << 15 | VRING_DESC_F_WRITE);
+	fixture_pop(&f);
+	fixture_pop(&f);
+	packed_device_push(&f.device, 2, 1, 1);
+	packed_device_push(&f.device, 0, 1, 1);
+	packed_device_publish(&f.device);
+	assert_int_equal(le16toh(desc[0].flags), VRING_DESC_F_WRITE);
+	assert_int_equal(fixture_used(&f, &written), 2);
+	assert_int_equal(fixture_used(&f, &written), 0);
+	assert_false(packed_driver_has_used(&f.driver));
+	fixture_free(&f);
+}
+
+static void test_table(void **state)
+{
+	struct packed_fixture f;
+	/* NEXT, INDIRECT and the ids say nothing in a table; and that may lie anywhere */
+	struct vring_packed_desc table[3];
+	uint32_t written;
+
+	(void)state;
+	fixture_init(&f, 3, false, true, 5);
+	for (unsigned int i = 0; i < 3; i++)
+		table[i] = (struct vring_packed_desc) {
+			.addr = htole64(fixture_guest(&f, f.data + 1024 + i)),
+			.len = htole32(i + 1),
+			.id = htole16(99),
+			.flags = htole16((i ? VRING_DESC_F_WRITE : 0) |
+					 (i < 2 ? 0 : VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT)),
+		};
+	memcpy(f.data + 3, table, sizeof(table));
+	packed_driver_add_indirect(&f.driver, 2, fixture_guest(&f, f.data + 3), 3);
+	packed_driver_publish(&f.driver);
+	assert_int_equal(fixture_pop(&f), 2);
+	assert_int_equal(f.chain.count, 1);
+	assert_int_equal(f.chain.nr_read, 1);
+	assert_int_equal(f.chain.nr_write, 2);
+	assert_ptr_equal(f.chain.iov[2].iov_base, f.data + 1026);
+	assert_int_equal(f.chain.iov[2].iov_len, 3);
+	packed_device_push(&f.device, 2, 1, 5);
+	packed_device_publish(&f.device);
+	assert_int_equal(fixture_used(&f, &written), 2);
+	assert_int_equal(written, 5);
+	fixture_free(&f);
+}
+
+/* What the drawn test below knows of a request */
+struct known {
+	unsigned int count;
+	uint32_t written;
+	enum { FREE, ADDED, TAKEN, RETURNED } at;
+};
+
+struct drawn {
+	struct packed_fixture f;
+	struct rng rng;
+	struct known known[32];
+	unsigned int num, free;		/* descriptors */
+	unsigned int order[32], added, shown;	/* slots in the order of the ring */
+	unsigned int taken[32], nr_taken;
+	unsigned int back[32], nr_back, nr_back_shown;
+};
+
+static void forget_first(unsigned int *list, unsigned int *n, unsigned int i)
+{
+	memmove(list + i, list + i + 1, (--*n - i) * sizeof(*list));
+}
+
+static void draw_add(struct drawn *d)
+{
+	unsigned int slot = rng_below(&d->rng, d->num), n = 1 + rng_below(&d->rng, VQ_CHAIN);
+	struct vq_segment seg[VQ_CHAIN];
+
+	if (d->known[slot].at != FREE || n > d->free)
+		return;
+	for (unsigned int i = 0; i < n; i++)
+		seg[i] = (struct vq_segment) { fixture_guest(&d->f, d->f.data) + slot, 1 + i, i > 0 };
+	packed_driver_add_chain(&d->f.driver, slot, seg, n);
+	d->known[slot] = (struct known) { .count = n, .at = ADDED };
+	d->free -= n;
+	d->order[d->added++] = slot;
+}
+
+static void draw_pop(struct drawn *d)
+{
+	unsigned int slot;
+
+	if (!d->shown) {
+		assert_false(packed_device_has_avail(&d->f.device));
+		assert_int_equal(packed_device_pop(&d->f.device, &d->f.guest, &d->f.chain), 0);
+		return;
+	}
+	slot = d->order[0];
+	assert_true(packed_device_has_avail(&d->f.device));
+	assert_int_equal(fixture_pop(&d->f), slot);
+	assert_int_equal(d->f.chain.count, d->known[slot].count);
+	assert_int_equal(d->f.chain.nr_read, 1);
+	assert_int_equal(d->f.chain.nr_write, d->known[slot].count - 1);
+	assert_ptr_equal(d->f.chain.iov[0].iov_base, d->f.data + slot);
+	forget_first(d->order, &d->added, 0);
+	d->shown--;
+	d->known[slot].at = TAKEN;
+	d->taken[d->nr_taken++] = slot;
+}
+
+static void draw_push(struct drawn *d)
+{
+	unsigned int i, slot;
+
+	if (!d->nr_taken)
+		return;
+	i = rng_below(&d->rng, d->nr_taken);
+	slot = d->taken[i];
+	forget_first(d->taken, &d->nr_taken, i);
+	d->known[slot].at = RETURNED;
+	d->known[slot].written = rng_below(&d->rng, 3);
+	packed_device_push(&d->f.device, slot, d->known[slot].count, d->known[slot].written);
+	d->back[d->nr_back++] = slot;
+}
+
+static void draw_used(struct drawn *d)
+{
+	uint32_t slot, written;
+
+	if (!d->nr_back_shown) {
+		assert_false(packed_driver_has_used(&d->f.driver));
+		assert_int_equal(packed_driver_next_used(&d->f.driver, &slot, &written), 0);
+		return;
+	}
+	assert_true(packed_driver_has_used(&d->f.driver));
+	slot = fixture_used(&d->f, &written);
+	assert_int_equal(slot, d->back[0]);
+	assert_int_equal(written, d->known[slot].written);
+	forget_first(d->back, &d->nr_back, 0);
+	d->nr_back_shown--;
+	d->known[slot].at = FREE;
+	d->free += d->known[slot].count;
+}
+
+static void run_drawn(unsigned int num, unsigned int start, unsigned int seed)
+{
+	struct drawn d = { .num = num, .free = num };
+	unsigned int done = 0;
+
+	fixture_init(&d.f, num, false, false, start);
+	rng_seed(&d.rng, seed);
+	for (unsigned int i = 0; i < 20000; i++) {
+		unsigned int before = d.nr_back;
+
+		switch (rng_below(&d.rng, 6)) {
+		case 0:
+			draw_add(&d);
+			break;
+		case 1:
+			packed_driver_publish(&d.f.driver);
+			d.shown = d.added;
+			break;
+		case 2:
+			draw_pop(&d);
+			break;
+		case 3:
+			draw_push(&d);
+			break;
+		case 4:
+			packed_device_publish(&d.f.device);
+			d.nr_back_shown = d.nr_back;
+			break;
+		default:
+			draw_used(&d);
+			done += before - d.nr_back;
+			break;
+		}
+	}
+	assert_true(done > 100);
+	fixture_free(&d.f);
+}
+
+/* Requests of 1 to 3 descriptors, returned in any order, each step at any time */
+static void test_drawn(void **state)
+{
+	(void)state;
+	for (unsigned int num = 1; num <= 17; num++)
+		for (unsigned int start = 0; start < 2 * num; start += num > 4 ? num - 2 : 1)
+			run_drawn(num, start, num);
+	run_drawn(32, 31, 1);
+}
+
+/* Pops and returns all there is; returns whether the driver is to be called */
+static bool serve(struct packed_fixture *f)
+{
+	while (packed_device_pop(&f->device, &f->guest, &f->chain) == 1)
+		packed_device_push(&f->device, f->chain.head, f->chain.count, 0);
+	return packed_device_publish(&f->device);
+}
+
+static void drain(struct packed_fixture *f)
+{
+	uint32_t slot, written;
+
+	while (packed_driver_next_used(&f->driver, &slot, &written) == 1)
+		;
+}
+
+static bool submit(struct packed_fixture *f, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		add(f, i, 1);
+	return packed_driver_publish(&f->driver);
+}
+
+/* What holds with and without event index, at any place */
+static void check_kicks(unsigned int num, bool event_idx, unsigned int start)
+{
+	struct packed_fixture f;
+
+	fixture_init(&f, num, event_idx, false, start);
+	/* armed: the first request kicks, be it alone or in a batch */
+	for (unsigned int n = 1; n <= num; n++) {
+		assert_false(packed_device_enable_kicks(&f.device));
+		assert_true(submit(&f, n));
+		packed_device_disable_kicks(&f.device);
+		serve(&f);
+		drain(&f);
+	}
+	/* off: none does, ever */
+	for (unsigned int i = 0; i < 5 * num; i++) {
+		assert_false(submit(&f, 3));
+		serve(&f);
+		drain(&f);
+	}
+	/* what comes before arming is found by it */
+	assert_false(submit(&f, 1));
+	assert_true(packed_device_enable_kicks(&f.device));
+	/* nothing new, no kick */
+	assert_false(packed_driver_publish(&f.driver));
+	fixture_free(&f);
+}
+
+static void check_calls(unsigned int num, bool event_idx, unsigned int start)
+{
+	struct packed_fixture f;
+
+	fixture_init(&f, num, event_idx, false, start);
+	for (unsigned int n = 1; n <= num; n++) {
+		assert_false(packed_driver_enable_calls(&f.driver));
+		submit(&f, n);
+		assert_true(serve(&f));
+		packed_driver_disable_calls(&f.driver);
+		drain(&f);
+	}
+	for (unsigned int i = 0; i < 5 * num; i++) {
+		submit(&f, 3);
+		assert_false(serve(&f));
+		drain(&f);
+	}
+	submit(&f, 1);
+	assert_false(serve(&f));
+	assert_true(packed_driver_enable_calls(&f.driver));
+	assert_false(packed_device_publish(&f.device));
+	fixture_free(&f);
+}
+
+/* A wish that publishing just missed is seen by settling, once */
+static void check_settle(unsigned int num, bool event_idx, unsigned int start)
+{
+	struct packed_fixture f;
+
+	fixture_init(&f, num, event_idx, false, start);
+	packed_device_disable_kicks(&f.device);
+	assert_false(submit(&f, 2));
+	/* as if stored before the driver published, and not visible yet */
+	packed_device_enable_kicks(&f.device);
+	assert_true(packed_driver_settle(&f.driver));
+	assert_false(packed_driver_settle(&f.driver));
+
+	packed_driver_disable_calls(&f.driver);
+	assert_false(serve(&f));
+	packed_driver_enable_calls(&f.driver);
+	assert_true(packed_device_settle(&f.device));
+	assert_false(packed_device_settle(&f.device));
+	drain(&f);
+
+	/* a notification sent at once leaves nothing to settle */
+	packed_device_enable_kicks(&f.device);
+	packed_driver_enable_calls(&f.driver);
+	assert_true(submit(&f, 1));
+	assert_false(packed_driver_settle(&f.driver));
+	assert_true(serve(&f));
+	assert_false(packed_device_settle(&f.device));
+	/* nor does a wish not to be notified */
+	drain(&f);
+	packed_device_disable_kicks(&f.device);
+	packed_driver_disable_calls(&f.driver);
+	submit(&f, 1);
+	assert_false(packed_driver_settle(&f.driver));
+	serve(&f);
+	assert_false(packed_device_settle(&f.device));
+	fixture_free(&f);
+}
+
+static void for_each_start(void (*check)(unsigned int num, bool event_idx, unsigned int start),
+			   bool event_idx)
+{
+	for (unsigned int num = 5; num <= 8; num++)
+		for (unsigned int start = 0; start < 2 * num; start++)
+			check(num, event_idx, start);
+}
+
+static void test_kicks(void **state)
+{
+	(void)state;
+	for_each_start(check_kicks, true);
+	for_each_start(check_kicks, false);
+}
+
+static void test_calls(void **state)
+{
+	(void)state;
+	for_each_start(check_calls, true);
+	for_each_start(check_calls, false);
+}
+
+static void test_settle(void **state)
+{
+	(void)state;
+	for_each_start(check_settle, true);
+	for_each_start(check_settle, false);
+}
+
+/* Armed once, only the descriptor it was armed for notifies, not those behind it */
+static void test_event_fires_once(void **state)
+{
+	struct packed_fixture f;
+
+	(void)state;
+	fixture_init(&f, 16, true, false, 15);
+	packed_device_enable_kicks(&f.device);
+	packed_driver_enable_calls(&f.driver);
+	assert_int_equal(le16toh(f.device.device_event->flags), VRING_PACKED_EVENT_FLAG_DESC);
+	assert_int_equal(le16toh(f.device.device_event->off_wrap), 15 | 0x8000);
+	assert_true(submit(&f, 1));
+	assert_true(serve(&f));
+	drain(&f);
+	/* until the ring has gone round twice */
+	for (unsigned int i = 0; i < 15; i++) {
+		assert_false(submit(&f, 2));
+		assert_false(serve(&f));
+		drain(&f);
+	}
+	assert_true(submit(&f, 2));
+	assert_true(serve(&f));
+	fixture_free(&f);
+}
+
+/* What a peer may put into its structure */
+static void test_event_forms(void **state)
+{
+	(void)state;
+	/* asking for one descriptor without having negotiated it is asking for all */
+	assert_true(packed_event_wanted(packed_event(2, 0), false, 5, 1, 8));
+	assert_false(packed_event_wanted(packed_event(2, 0), true, 5, 1, 8));
+	assert_true(packed_event_wanted(packed_event(2, 4 | 0x8000), true, 5, 1, 8));
+	assert_false(packed_event_wanted(packed_event(2, 4), true, 5, 1, 8));
+	/* no descriptor of the queue */
+	for (unsigned int n = 1; n <= 8; n++)
+		assert_false(packed_event_wanted(packed_event(2, 8 | 0x8000), true, 5, n, 8));
+	/* flags: 1 is off, 0 and the reserved 3 are on, whatever else is set */
+	assert_false(packed_event_wanted(packed_event(1, 0xffff), true, 5, 1, 8));
+	assert_true(packed_event_wanted(packed_event(0, 0xffff), true, 5, 1, 8));
+	assert_true(packed_event_wanted(packed_event(3, 0), true, 5, 1, 8));
+	assert_false(packed_event_wanted(packed_event(0xfffd, 0), true, 5, 1, 8));
+}
+
+/* Two busy sides need not settle for any number of requests; the first to sleep is notified */
+static void test_long_unsettled(void **state)
+{
+	(void)state;
+	for (unsigned int requests = 120; requests < 140; requests++) {
+		struct packed_fixture f;
+
+		fixture_init(&f, 64, true, false, 100);
+		packed_device_disable_kicks(&f.device);
+		packed_driver_disable_calls(&f.driver);
+		for (unsigned int i = 0; i < requests; i++) {
+			submit(&f, 1);
+			serve(&f);
+			drain(&f);
+		}
+		assert_false(packed_device_enable_kicks(&f.device));
+		assert_false(packed_driver_enable_calls(&f.driver));
+		assert_true(submit(&f, 3) || packed_driver_settle(&f.driver));
+		assert_true(serve(&f) || packed_device_settle(&f.device));
+		fixture_free(&f);
+	}
+}
+
+static void test_resume(void **state)
+{
+	struct packed_fixture f;
+	uint32_t written;
+
+	(void)state;
+	for (unsigned int start = 0; start < 14; start++) {
+		fixture_init(&f, 7, true, false, start);
+		packed_driver_disable_calls(&f.driver);
+		packed_device_disable_kicks(&f.device);
+		submit(&f, 5);
+		serve(&f);
+		drain(&f);
+
+		/* another driver finds the place, and calls as off as they were */
+		memset(&f.driver, 0xff, sizeof(f.driver));
+		packed_driver_init(&f.driver, f.mem, 7, true, f.count);
+		assert_int_equal(f.driver.avail, (start + 5) % 14);
+		assert_int_equal(f.driver.used, f.driver.avail);
+		assert_false(packed_driver_has_used(&f.driver));
+		packed_device_resume(&f.device, f.device.avail, f.device.used);
+		assert_false(submit(&f, 3));
+		for (unsigned int i = 0; i < 3; i++) {
+			uint16_t id = fixture_pop(&f);
+
+			packed_device_push(&f.device, id, 1, 10 + i);
+		}
+		assert_false(packed_device_publish(&f.device));
+		for (unsigned int i = 0; i < 3; i++) {
+			assert_int_equal(fixture_used(&f, &written), i);
+			assert_int_equal(written, 10 + i);
+		}
+		/* one left in flight is seen by whoever comes next */
+		submit(&f, 1);
+		packed_driver_init(&f.driver, f.mem, 7, true, f.count);
+		assert_int_not_equal(f.driver.avail, f.driver.used);
+		fixture_free(&f);
+	}
+}
+
+static void expect_bad(uint16_t id)
+{
+	struct packed_fixture f;
+	uint32_t slot, written;
+
+	fixture_init(&f, 8, false, false, 15);
+	submit(&f, 2);
+	fixture_pop(&f);
+	packed_device_push(&f.device, id, 1, 0);
+	packed_device_publish(&f.device);
+	assert_int_equal(packed_driver_next_used(&f.driver, &slot, &written), -EPROTO);
+	fixture_free(&f);
+}
+
+static void test_bad_device(void **state)
+{
+	struct packed_fixture f;
+	uint32_t slot, written;
+
+	(void)state;
+	expect_bad(2);		/* not in flight */
+	expect_bad(8);		/* outside the queue */
+	expect_bad(0xffff);
+	/* the same one twice */
+	fixture_init(&f, 8, false, false, 7);
+	submit(&f, 2);
+	fixture_pop(&f);
+	packed_device_push(&f.device, 0, 1, 0);
+	packed_device_push(&f.device, 0, 1, 0);
+	packed_device_publish(&f.device);
+	assert_int_equal(fixture_used(&f, &written), 0);
+	assert_int_equal(packed_driver_next_used(&f.driver, &slot, &written), -EPROTO);
+	/* a place beside the ring that some device has overwritten */
+	atomic_store(&f.driver.place->avail, 0xffff);
+	atomic_store(&f.driver.place->used, 16);
+	packed_driver_init(&f.driver, f.mem, 8, false, f.count);
+	assert_true(f.driver.avail < 16 && f.driver.used < 16);
+	fixture_free(&f);
+}
+
+/* Both ends sleep whenever they may: one lost notification, and the test hangs */
+struct duel {
+	struct packed_fixture f;
+	sem_t kick, call;
+	unsigned int total;
+};
+
+static void *duel_device(void *arg)
+{
+	struct duel *d = arg;
+	unsigned int served = 0;
+
+	while (served < d->total) {
+		unsigned int before = served;
+		int ret;
+
+		packed_device_disable_kicks(&d->f.device);
+		while ((ret = packed_device_pop(&d->f.device, &d->f.guest, &d->f.chain)) == 1) {
+			packed_device_push(&d->f.device, d->f.chain.head, d->f.chain.count, 0);
+			served++;
+		}
+		if (ret < 0)
+			abort();
+		if (served != before) {
+			if (packed_device_publish(&d->f.device))
+				sem_post(&d->call);
+			continue;
+		}
+		if (packed_device_settle(&d->f.device))
+			sem_post(&d->call);
+		if (!packed_device_enable_kicks(&d->f.device))
+			sem_wait(&d->kick);
+	}
+	return NULL;
+}
+
+static void run_duel(bool event_idx)
+{
+	struct duel d = { .total = 100000 };
+	unsigned int sent = 0, done = 0;
+	pthread_t thread;
+
+	fixture_init(&d.f, 13, event_idx, false, 20);
+	sem_init(&d.kick, 0, 0);
+	sem_init(&d.call, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, duel_device, &d), 0);
+	for (unsigned int batch = 1; done < d.total; batch = batch % 5 + 1) {
+		uint32_t slot, written;
+
+		for (unsigned int i = 0; i < batch && sent < d.total; i++, sent++)
+			add(&d.f, i, 1);
+		if (packed_driver_publish(&d.f.driver))
+			sem_post(&d.kick);
+		while (done < sent) {
+			int ret = packed_driver_next_used(&d.f.driver, &slot, &written);
+
+			assert_true(ret >= 0);
+			done += ret;
+			if (ret)
+				continue;
+			if (packed_driver_settle(&d.f.driver))
+				sem_post(&d.kick);
+			if (!packed_driver_enable_calls(&d.f.driver))
+				sem_wait(&d.call);
+		}
+		packed_driver_disable_calls(&d.f.driver);
+	}
+	pthread_join(thread, NULL);
+	sem_destroy(&d.kick);
+	sem_destroy(&d.call);
+	fixture_free(&d.f);
+}
+
+static void test_no_lost_event(void **state)
+{
+	(void)state;
+	run_duel(true);
+}
+
+static void test_no_lost_flag(void **state)
+{
+	(void)state;
+	run_duel(false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_positions),
+		cmocka_unit_test(test_format),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_drawn),
+		cmocka_unit_test(test_kicks),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_event_fires_once),
+		cmocka_unit_test(test_event_forms),
+		cmocka_unit_test(test_long_unsettled),
+		cmocka_unit_test(test_resume),
+		cmocka_unit_test(test_bad_device),
+		cmocka_unit_test(test_no_lost_event),
+		cmocka_unit_test(test_no_lost_flag),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

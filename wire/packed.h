@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef WIRE_PACKED_H
+#define WIRE_PACKED_H
+
+#include "wire/ring.h"
+
+/*
+ * Arithmetic of packed rings (VIRTIO 1.2, 2.8). A position is the index of a descriptor
+ * together with the wrap counter: it counts from 0 up to twice the queue size, and the
+ * counter is 1 in the first half, where a new ring starts.
+ */
+
+/* Most entries (2.8); unlike a split ring's they need not be a power of two. */
+#define PACKED_NUM_MAX		32768u
+
+#define PACKED_AVAIL		(1u << VRING_PACKED_DESC_F_AVAIL)
+#define PACKED_USED		(1u << VRING_PACKED_DESC_F_USED)
+#define PACKED_WRAP		(1u << VRING_PACKED_EVENT_F_WRAP_CTR)
+
+static inline unsigned int packed_index(unsigned int pos, unsigned int num)
+{
+	return pos < num ? pos : pos - num;
+}
+
+static inline unsigned int packed_advance(unsigned int pos, unsigned int n, unsigned int num)
+{
+	pos += n;
+	return pos < 2 * num ? pos : pos - 2 * num;
+}
+
+static inline unsigned int packed_distance(unsigned int from, unsigned int to, unsigned int num)
+{
+	return to >= from ? to - from : to + 2 * num - from;
+}
+
+/* The two flags of a descriptor that has been made available, or used, at a position (2.8.1). */
+static inline uint16_t packed_avail_flags(unsigned int pos, unsigned int num)
+{
+	return pos < num ? PACKED_AVAIL : PACKED_USED;
+}
+
+static inline uint16_t packed_used_flags(unsigned int pos, unsigned int num)
+{
+	return pos < num ? PACKED_AVAIL | PACKED_USED : 0;
+}
+
+/* A position as event suppression structures and vhost-user messages carry it (2.8.14). */
+static inline uint16_t packed_to_wire(unsigned int pos, unsigned int num)
+{
+	return pos < num ? pos | PACKED_WRAP : pos - num;
+}
+
+/* The position, or 2 * @num, which is none, for an index outside the queue. */
+static inline unsigned int packed_from_wire(uint16_t wire, unsigned int num)
+{
+	unsigned int index = wire & (PACKED_WRAP - 1);
+
+	if (index >= num)
+		return 2 * num;
+	return wire & PACKED_WRAP ? index : index + num;
+}
+
+/* An event suppression structure as one number, so that no half of it is seen (2.8.14). */
+static inline uint32_t packed_event(uint16_t flags, uint16_t off_wrap)
+{
+	return (uint32_t)flags << 16 | off_wrap;
+}
+
+static inline uint32_t packed_event_load(const struct vring_packed_desc_event *e)
+{
+	return ring_load32((const __virtio32 *)e);
+}
+
+static inline void packed_event_store(struct vring_packed_desc_event *e, uint32_t v)
+{
+	ring_store32((__virtio32 *)e, v);
+}
+
+/*
+ * Whether whoever wrote @event wants to be told of the last @n descriptors before @pos
+ * (2.8.10). Asking for a single descriptor counts only with VIRTIO_RING_F_EVENT_IDX.
+ */
+static inline bool packed_event_wanted(uint32_t event, bool event_idx, unsigned int pos,
+				       unsigned int n, unsigned int num)
+{
+	unsigned int at;
+
+	switch (event >> 16 & 3) {
+	case VRING_PACKED_EVENT_FLAG_DISABLE:
+		return false;
+	case VRING_PACKED_EVENT_FLAG_DESC:
+		if (!event_idx)
+			return true;
+		at = packed_from_wire(event, num);
+		return at < 2 * num && packed_distance(at, pos, num) - 1 < n;
+	default:
+		return true;
+	}
+}
+
+#endif
