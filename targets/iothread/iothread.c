@@ -387,6 +387,20 @@ int iothread_add_source(struct iothread *it, struct event_source *s)
 }
 
 /**
+ * iothread_watch_source - change what of a source's fd wakes a sleeping thread
+ * @it: the iothread; called in it
+ * @s: one of its sources
+ * @events: EPOLLIN, which is what it begins with, EPOLLOUT, or both; what is there already
+ *	counts as news
+ */
+void iothread_watch_source(struct iothread *it, struct event_source *s, uint32_t events)
+{
+	struct epoll_event ev = { .events = events | EPOLLET, .data.ptr = s };
+
+	epoll_ctl(it->epoll_fd, EPOLL_CTL_MOD, s->fd, &ev);
+}
+
+/**
  * iothread_remove_source - stop serving a source
  * @it: the iothread; called in it
  * @s: the source; its fd is the caller's to close

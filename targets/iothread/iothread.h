@@ -93,6 +93,7 @@ void iothread_stop(struct iothread *it);
 void iothread_call(struct iothread *it, void (*fn)(void *arg), void *arg);
 void iothread_sample_cpu(struct iothread *it);
 int iothread_add_source(struct iothread *it, struct event_source *s);
+void iothread_watch_source(struct iothread *it, struct event_source *s, uint32_t events);
 void iothread_remove_source(struct iothread *it, struct event_source *s);
 void iothread_defer(struct iothread *it, struct deferred *d);
 
