@@ -125,6 +125,8 @@ static int check_backend(const struct target_options *o, const char *argv0)
 		return options_error(argv0, "aio", "%s needs --backend file:PATH", aio_names[o->aio]);
 	if (!file && o->direct)
 		return options_error(argv0, "direct", "needs --backend file:PATH");
+	if (o->device_parallel && o->delay.kind == DELAY_NONE)
+		return options_error(argv0, "device-parallel", "needs a --delay, as it limits how many run at once");
 	if (o->error_rate > 1)
 		return options_error(argv0, "error-rate", "%g is not from 0 to 1", o->error_rate);
 	if (o->pool_min > o->pool_threads)
@@ -184,6 +186,15 @@ void target_options_cpu(const struct target_options *o, unsigned int index, cpu_
 	}
 }
 
+static struct ceiling_config target_ceiling(const struct target_options *o)
+{
+	return (struct ceiling_config) {
+		.parallel = o->device_parallel,
+		.iops = o->device_iops,
+		.bandwidth = o->device_bw,
+	};
+}
+
 struct backend_config target_options_backend(const struct target_options *o, bool shared)
 {
 	return (struct backend_config) {
@@ -194,6 +205,7 @@ struct backend_config target_options_backend(const struct target_options *o, boo
 		.shared = shared,
 		.read_only = o->read_only,
 		.direct = o->direct,
+		.ceiling = target_ceiling(o),
 	};
 }
 
@@ -216,6 +228,8 @@ static const struct aio_ops *aio_ops(const struct target_options *o)
 
 struct channel_config target_options_channel(const struct target_options *o)
 {
+	struct ceiling_config ceiling = target_ceiling(o);
+
 	return (struct channel_config) {
 		.aio = aio_ops(o),
 		.pool = {
@@ -228,6 +242,8 @@ struct channel_config target_options_channel(const struct target_options *o)
 		.delay = o->delay,
 		.request_cost_ns = o->request_cost_ns,
 		.wakeup_cost_ns = o->wakeup_cost_ns,
+		.extra_notify = o->extra_notify,
+		.ceiling = ceiling_is_set(&ceiling),
 		.error_rate = o->error_rate,
 		.fail_after = o->fail_after,
 	};

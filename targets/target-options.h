@@ -43,6 +43,10 @@ struct target_options {
 	struct delay delay;
 	uint64_t request_cost_ns;
 	uint64_t wakeup_cost_ns;
+	uint32_t device_parallel;	/* requests; 0 for any number, as the next two */
+	uint64_t device_iops;
+	uint64_t device_bw;		/* bytes a second */
+	uint32_t extra_notify;
 	double error_rate;
 	uint64_t fail_after;		/* requests; 0 if not given */
 

@@ -42,10 +42,18 @@ extern const char *const wakeup_names[];
 	  .parse = parse_delay, .format = format_delay, \
 	  .accepts = DELAY_SYNTAX " (times up to 100s, A up to B, SIGMA up to 10)", \
 	  .help = "service time of a request, which occupies no CPU: " DELAY_SYNTAX }, \
+	{ OPT_U32, "device-parallel", "N", .def = "0", .max = 65536, AT(device_parallel), \
+	  .help = "most requests whose service time runs at once, 0 for any number" }, \
+	{ OPT_SIZE, "device-iops", "N", .max = 1000000000, .min = 1, AT(device_iops), \
+	  .help = "most requests a second" }, \
+	{ OPT_SIZE, "device-bw", "RATE", .min = 1, AT(device_bw), \
+	  .help = "most bytes a second, such as 2G" }, \
 	{ OPT_TIME, "request-cost", "TIME", .def = "0", .max = SECOND, AT(request_cost_ns), \
 	  .help = "CPU time burnt for each request, in place of a block layer's" }, \
 	{ OPT_TIME, "wakeup-cost", "TIME", .def = "0", .max = SECOND, AT(wakeup_cost_ns), \
 	  .help = "CPU time burnt each time a sleeping iothread is woken" }, \
+	{ OPT_U32, "extra-notify", "N", .def = "0", .max = 1000, AT(extra_notify), \
+	  .help = "eventfd writes a request that wake nobody, to see what one costs" }, \
 	{ OPT_DOUBLE, "error-rate", "P", .def = "0", AT(error_rate), \
 	  .help = "part of the requests, 0 to 1, that is answered with an I/O error" }, \
 	{ OPT_SIZE, "fail-after", "N", AT(fail_after), .min = 1, \
@@ -61,8 +69,8 @@ extern const char *const wakeup_names[];
 	  .help = "most threads of an iothread's pool; one is added when none is idle" }, \
 	{ OPT_U32, "pool-min", "N", .def = "0", .max = 1024, AT(pool_min), \
 	  .help = "threads that are kept when idle, as many as --pool-threads for a fixed pool" }, \
-	{ OPT_ENUM, "wakeup", .def = "cond-unlocked", .names = wakeup_names, AT(wakeup), \
-	  .help = "how a worker learns of work" }, \
+	{ OPT_ENUM, "wakeup", "WAY", .def = "cond-unlocked", .names = wakeup_names, AT(wakeup), \
+	  .help = "how a worker learns of work: sem, cond-counter, cond-locked, cond-unlocked, futex, per-thread, eventfd, spin or spin-park" }, \
 	{ OPT_ENUM, "pool-queue", .def = "global", .names = pool_queue_names, AT(pool_queue), \
 	  .help = "where work waits: in one queue for all workers, or in one each" }, \
 	{ OPT_ENUM, "completion", .def = "coalesced", .names = completion_names, AT(completion), \

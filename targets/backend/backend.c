@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "targets/backend/backend.h"
+
+static int report(const struct backend *b, int err)
+{
+	fprintf(stderr, "backend %s of %" PRIu64 " bytes: %s\n", b->ops->name, b->size,
+		strerror(-err));
+	return err;
+}
 
 /**
  * backend_open - open a backend
@@ -20,12 +28,17 @@ int backend_open(struct backend *b, const struct backend_config *config)
 	*b = (struct backend) {
 		.ops = config->ops, .config = *config, .size = config->size, .fd = -1, .align = 1,
 	};
+	if (ceiling_is_set(&config->ceiling)) {
+		b->ceiling = ceiling_new(&config->ceiling);
+		if (!b->ceiling)
+			return report(b, -ENOMEM);
+	}
 	ret = b->ops->open(b);
+	if (!ret)
+		return 0;
+	ceiling_free(b->ceiling);
 	/* What a path is to blame for, the file backend has said with it. */
-	if (ret && !config->path)
-		fprintf(stderr, "backend %s of %" PRIu64 " bytes: %s\n", b->ops->name, b->size,
-			strerror(-ret));
-	return ret;
+	return config->path ? ret : report(b, ret);
 }
 
 /**
@@ -45,4 +58,5 @@ void backend_warm(struct backend *b)
 void backend_close(struct backend *b)
 {
 	b->ops->close(b);
+	ceiling_free(b->ceiling);
 }

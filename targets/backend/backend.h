@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "targets/backend/ceiling.h"
 #include "targets/backend/request.h"
 
 /**
@@ -35,6 +36,7 @@ struct backend_ops {
  * @shared: processes forked later are to see the same data
  * @read_only: nothing will be written
  * @direct: go around the page cache
+ * @ceiling: what the emulated device cannot exceed
  */
 struct backend_config {
 	const struct backend_ops *ops;
@@ -44,6 +46,7 @@ struct backend_config {
 	bool shared;
 	bool read_only;
 	bool direct;
+	struct ceiling_config ceiling;
 };
 
 /**
@@ -56,6 +59,7 @@ struct backend_config {
  * @align: the file backend's unit of offsets and lengths, in bytes; 1 for any
  * @mem_align: its unit of memory addresses, in bytes; 1 for any
  * @is_block: the file is a block device
+ * @ceiling: the emulated device's, NULL without one
  * @flush_error: how its first failed flush failed
  */
 struct backend {
@@ -67,6 +71,7 @@ struct backend {
 	unsigned int align;
 	unsigned int mem_align;
 	bool is_block;
+	struct ceiling *ceiling;
 	atomic_int flush_error;
 };
 

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "targets/backend/channel.h"
@@ -32,26 +34,51 @@ static void expired(struct deadline *d)
 	end(r);
 }
 
-/* What took longer than its service time is late enough. */
-static void wait_for_service_time(struct channel *c, struct blk_request *r)
+static bool takes_time(const struct channel_config *config)
+{
+	return config->delay.kind != DELAY_NONE || config->ceiling;
+}
+
+/* Draw when the emulated device is done with a request that comes now. */
+static uint64_t due(struct channel *c, const struct blk_request *r)
+{
+	struct ceiling *ceiling = r->backend->ceiling;
+	uint64_t service_ns = delay_draw(&c->config.delay, &c->rng);
+
+	if (ceiling)
+		return ceiling_due(ceiling, r->taken_ns, service_ns, r->len);
+	return r->taken_ns + service_ns;
+}
+
+static void wait_until_due(struct channel *c, struct blk_request *r)
 {
 	r->delayed = true;
 	deadline_add(&c->deadlines, &r->deadline);
 }
 
+static void notify_nobody(struct channel *c)
+{
+	const uint64_t one = 1;
+
+	for (unsigned int i = 0; i < c->config.extra_notify; i++)
+		/* Full after 2^64 - 2 of them: nothing to handle. */
+		(void)!write(c->extra_fd, &one, sizeof(one));
+}
+
 static bool submit_through_all(struct channel *c, struct blk_request *r)
 {
 	const struct channel_config *config = &c->config;
-	bool delays = config->delay.kind != DELAY_NONE;
+	bool timed = takes_time(config);
 
 	r->channel = c;
 	r->delayed = false;
 	if (config->request_cost_ns)
 		clock_burn(config->request_cost_ns);
-	if (config->aio || delays)
+	notify_nobody(c);
+	if (config->aio || timed)
 		r->taken_ns = clock_ns();
-	if (delays)
-		r->deadline.due_ns = r->taken_ns + delay_draw(&config->delay, &c->rng);
+	if (timed)
+		r->deadline.due_ns = due(c, r);
 
 	if (draw_error(c)) {
 		r->result = -EIO;
@@ -61,9 +88,10 @@ static bool submit_through_all(struct channel *c, struct blk_request *r)
 	} else {
 		r->result = r->backend->ops->execute(r->backend, r);
 	}
-	if (delays)
-		wait_for_service_time(c, r);
-	return !delays;
+	if (!timed || r->deadline.due_ns <= r->taken_ns)
+		return true;
+	wait_until_due(c, r);
+	return false;
 }
 
 /**
@@ -91,8 +119,9 @@ bool channel_submit(struct channel *c, struct blk_request *r)
 void channel_finish(struct channel *c, struct blk_request *r, int result)
 {
 	r->result = result;
-	if (c->config.delay.kind != DELAY_NONE && r->deadline.due_ns > clock_ns())
-		wait_for_service_time(c, r);
+	/* What took longer than its service time is late enough. */
+	if (takes_time(&c->config) && r->deadline.due_ns > clock_ns())
+		wait_until_due(c, r);
 	else
 		end(r);
 }
@@ -123,7 +152,7 @@ bool channel_cancel(struct channel *c, struct blk_request *r)
  */
 int channel_reserve(struct channel *c, unsigned int more)
 {
-	return c->config.delay.kind == DELAY_NONE ? 0 : deadlines_reserve(&c->deadlines, more);
+	return takes_time(&c->config) ? deadlines_reserve(&c->deadlines, more) : 0;
 }
 
 /**
@@ -133,7 +162,7 @@ int channel_reserve(struct channel *c, unsigned int more)
  */
 void channel_release(struct channel *c, unsigned int fewer)
 {
-	if (c->config.delay.kind != DELAY_NONE)
+	if (takes_time(&c->config))
 		deadlines_release(&c->deadlines, fewer);
 }
 
@@ -176,6 +205,15 @@ static void stop_deadlines(struct channel *c)
 	deadlines_destroy(&c->deadlines);
 }
 
+static int open_extra_fd(struct channel *c)
+{
+	c->extra_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->extra_fd >= 0)
+		return 0;
+	fprintf(stderr, "%s: eventfd: %s\n", c->it->name, strerror(errno));
+	return -errno;
+}
+
 /**
  * channel_open - give an iothread its way to the backends
  * @c: filled in; must stay where it is
@@ -186,23 +224,32 @@ static void stop_deadlines(struct channel *c)
  */
 int channel_open(struct channel *c, struct iothread *it, const struct channel_config *config)
 {
-	bool delays = config->delay.kind != DELAY_NONE;
+	bool timed = takes_time(config);
 	int ret;
 
 	*c = (struct channel) {
 		.it = it,
 		.config = *config,
-		.simple = !config->aio && !delays && !config->request_cost_ns &&
-			  !config->fail_after && config->error_rate <= 0,
+		.extra_fd = -1,
+		.simple = !config->aio && !timed && !config->request_cost_ns &&
+			  !config->extra_notify && !config->fail_after && config->error_rate <= 0,
 	};
 	rng_seed(&c->rng, it->index);
 	it->wakeup_cost_ns = config->wakeup_cost_ns;
-	ret = delays ? start_deadlines(c) : 0;
+	ret = config->extra_notify ? open_extra_fd(c) : 0;
 	if (ret)
 		return ret;
+	ret = timed ? start_deadlines(c) : 0;
+	if (ret)
+		goto err_extra;
 	ret = config->aio ? config->aio->open(c) : 0;
-	if (ret && delays)
+	if (!ret)
+		return 0;
+	if (timed)
 		stop_deadlines(c);
+err_extra:
+	if (c->extra_fd >= 0)
+		close(c->extra_fd);
 	return ret;
 }
 
@@ -216,6 +263,8 @@ void channel_close(struct channel *c)
 		c->config.aio->close(c);
 	if (atomic_load_explicit(&c->has_pool, memory_order_relaxed))
 		pool_stop(&c->pool);
-	if (c->config.delay.kind != DELAY_NONE)
+	if (takes_time(&c->config))
 		stop_deadlines(c);
+	if (c->extra_fd >= 0)
+		close(c->extra_fd);
 }

@@ -33,6 +33,8 @@ extern const struct aio_ops io_uring_aio;	/* file backend only */
  * @delay: service time of the emulated device
  * @request_cost_ns: CPU time to burn for a request
  * @wakeup_cost_ns: CPU time to burn when the sleeping iothread is woken
+ * @extra_notify: eventfd writes for each request that wake nobody
+ * @ceiling: backends may have ceilings, so that a request can have to wait
  * @error_rate: part of the requests that is answered with -EIO, 0 to 1
  * @fail_after: requests to answer before all others fail with -EIO; 0 for none
  */
@@ -42,6 +44,8 @@ struct channel_config {
 	struct delay delay;
 	uint64_t request_cost_ns;
 	uint64_t wakeup_cost_ns;
+	unsigned int extra_notify;
+	bool ceiling;
 	double error_rate;
 	uint64_t fail_after;
 };
@@ -53,6 +57,7 @@ struct channel_config {
  * @aio_state: aio_ops' own
  * @pool: the iothread's thread pool, valid with @has_pool; use channel_pool()
  * @deadlines: requests that wait for their service time to be over
+ * @extra_fd: the eventfd of @config.extra_notify, -1 without
  * @simple: nothing but the backend stands between a request and its end
  * @rng: source of draws
  * @answered: requests that were not failed on purpose because of @config.fail_after
@@ -64,6 +69,7 @@ struct channel {
 	struct pool pool;
 	atomic_bool has_pool;
 	struct deadlines deadlines;
+	int extra_fd;
 	bool simple;
 	struct rng rng;
 	uint64_t answered;

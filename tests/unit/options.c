@@ -193,6 +193,8 @@ static void test_combinations(void **state)
 		  "--size: 1000000 is not a multiple of --block-size 4096");
 	parse_bad("--run r --aio native", "--aio: native needs --backend file:PATH");
 	parse_bad("--run r --direct", "--direct: needs --backend file:PATH");
+	parse_bad("--run r --device-parallel 4",
+		  "--device-parallel: needs a --delay, as it limits how many run at once");
 	parse_bad("--run r --error-rate 1.5", "--error-rate: 1.5 is not from 0 to 1");
 	parse_bad("--run r --pool-min 3 --pool-threads 2",
 		  "--pool-min: 3 is more than --pool-threads 2");
@@ -245,8 +247,10 @@ static void test_json(void **state)
 				  "  \"read-only\": true,\n"
 				  "  \"direct\": false,\n"
 				  "  \"delay\": \"exp:1500\",\n"
+				  "  \"device-parallel\": \"0\",\n"
 				  "  \"request-cost\": \"0\",\n"
 				  "  \"wakeup-cost\": \"0\",\n"
+				  "  \"extra-notify\": \"0\",\n"
 				  "  \"error-rate\": \"0\",\n"
 				  "  \"pool-threads\": \"64\",\n"
 				  "  \"pool-min\": \"0\",\n"
