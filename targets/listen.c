@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "targets/listen.h"
+
+/* How long to leave new clients waiting when there is no descriptor for them. */
+#define STARVED_MS	100
+
+static int report(const char *what, const char *name, int err)
+{
+	fprintf(stderr, "%s %s: %s\n", what, name, strerror(-err));
+	return err;
+}
+
+/* A socket file that nobody listens on was left by a target that was killed. */
+static bool is_stale(const struct sockaddr_un *addr)
+{
+	struct stat st;
+	bool stale;
+	int fd;
+
+	if (lstat(addr->sun_path, &st) || !S_ISSOCK(st.st_mode))
+		return false;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	stale = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) && errno == ECONNREFUSED;
+	close(fd);
+	return stale;
+}
+
+static int bind_and_listen(struct listener *l, const struct sockaddr *addr, socklen_t len)
+{
+	mode_t mask;
+	int ret;
+
+	/* No other moment exists at which a socket's file could have a wider mode. */
+	mask = umask(0177);
+	ret = bind(l->fd, addr, len) ? -errno : 0;
+	umask(mask);
+	if (!ret && listen(l->fd, SOMAXCONN))
+		ret = -errno;
+	if (ret) {
+		close(l->fd);
+		return report("cannot listen on", l->name, ret);
+	}
+	return 0;
+}
+
+/**
+ * listener_open_unix - listen on a unix socket, mode 0600
+ * @l: filled in
+ * @path: where; a file there that nobody listens on is replaced
+ *
+ * Return: 0 or a negative errno, reported.
+ */
+int listener_open_unix(struct listener *l, const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return report("socket", path, -ENAMETOOLONG);
+	strcpy(addr.sun_path, path);
+	if (is_stale(&addr))
+		unlink(path);
+
+	*l = (struct listener) { .is_unix = true };
+	strcpy(l->name, path);
+	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (l->fd < 0)
+		return report("socket", path, -errno);
+	return bind_and_listen(l, (struct sockaddr *)&addr, sizeof(addr));
+}
+
+/**
+ * listener_open_tcp - listen on a TCP port
+ * @l: filled in
+ * @address: a host's name or address
+ * @port: the port
+ *
+ * Return: 0 or a negative errno, reported.
+ */
+int listener_open_tcp(struct listener *l, const char *address, uint16_t port)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *found;
+	int one = 1, ret;
+	char service[8];
+
+	*l = (struct listener) { .is_unix = false };
+	snprintf(l->name, sizeof(l->name), "%s port %u", address, port);
+	snprintf(service, sizeof(service), "%u", port);
+	ret = getaddrinfo(address, service, &hints, &found);
+	if (ret) {
+		fprintf(stderr, "cannot listen on %s: %s\n", l->name, gai_strerror(ret));
+		return -EADDRNOTAVAIL;
+	}
+	l->fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (l->fd < 0) {
+		ret = report("socket", l->name, -errno);
+	} else {
+		/* Connections of a target that has ended keep the port for a minute. */
+		setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+		ret = bind_and_listen(l, found->ai_addr, found->ai_addrlen);
+	}
+	freeaddrinfo(found);
+	return ret;
+}
+
+/**
+ * listener_accept - let a waiting client in
+ * @l: the listener
+ *
+ * Where there is no descriptor for it, that is reported once, and the caller is kept for
+ * a moment: the client leaves the socket readable, and must not make anybody spin.
+ *
+ * Return: the connection, or -1 when there is none now.
+ */
+int listener_accept(struct listener *l)
+{
+	int sock = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (sock >= 0) {
+		l->starved = false;
+		return sock;
+	}
+	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+		return -1;
+	if (!l->starved)
+		report("clients have to wait at", l->name, -errno);
+	l->starved = true;
+	poll(NULL, 0, STARVED_MS);
+	return -1;
+}
+
+/**
+ * listener_turn_away - say that a client was not served
+ * @l: the listener
+ * @err: why, a negative errno
+ */
+void listener_turn_away(struct listener *l, int err)
+{
+	report("a client is turned away from", l->name, err);
+}
+
+/**
+ * listener_close - stop listening, and remove the socket's file
+ * @l: the listener
+ */
+void listener_close(struct listener *l)
+{
+	if (l->is_unix)
+		unlink(l->name);
+	close(l->fd);
+}
+
+/**
+ * listener_raise_fd_limit - a full house brings more descriptors than the usual limit of 1024
+ * @need: how many; as many as are allowed will do
+ */
+void listener_raise_fd_limit(unsigned long need)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)
+		return;
+	limit.rlim_cur = need < limit.rlim_max ? need : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TARGETS_LISTEN_H
+#define TARGETS_LISTEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * struct listener - a socket on which clients find the target
+ * @fd: listening, not blocking
+ * @name: its path or its address, for messages
+ * @is_unix: @name is a file, removed at the end
+ * @starved: no descriptor was left for the last client that came, which has been said
+ */
+struct listener {
+	int fd;
+	char name[128];
+	bool is_unix;
+	bool starved;
+};
+
+int listener_open_unix(struct listener *l, const char *path);
+int listener_open_tcp(struct listener *l, const char *address, uint16_t port);
+int listener_accept(struct listener *l);
+void listener_turn_away(struct listener *l, int err);
+void listener_close(struct listener *l);
+void listener_raise_fd_limit(unsigned long need);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <stdio.h>
+#include <string.h>
+#include "targets/daemon.h"
+#include "targets/nbd/server.h"
+
+#define LOOPBACK	"127.0.0.1"
+
+/**
+ * struct nbd_target - the daemon and the export it serves
+ */
+struct nbd_target {
+	struct daemon daemon;		/* first */
+	struct nbd_server server;
+	char description[64];
+};
+
+static struct nbd_server *server(struct daemon *d)
+{
+	return &((struct nbd_target *)d)->server;
+}
+
+static const char *export_name(const struct daemon *d)
+{
+	return d->o.export ? d->o.export : "";
+}
+
+static const char *address(const struct daemon *d)
+{
+	return d->o.bind ? d->o.bind : LOOPBACK;
+}
+
+static int start_listening(struct daemon *d)
+{
+	struct nbd_target *t = (struct nbd_target *)d;
+	struct nbd_server *s = server(d);
+	int ret;
+
+	snprintf(t->description, sizeof(t->description), "fio-dataplane, %s backend",
+		 d->backend.ops->name);
+	s->disk = (struct nbd_disk) {
+		.backend = &d->backend,
+		.name = export_name(d),
+		.description = t->description,
+		.block_size = d->o.block_size,
+		.read_only = d->o.read_only,
+	};
+	s->lanes = d->lanes;
+	s->nr_lanes = d->o.iothreads;
+	if (d->o.port)
+		ret = listener_open_tcp(&s->listener, address(d), d->o.port);
+	else
+		ret = listener_open_unix(&s->listener, d->socket);
+	if (ret)
+		return ret;
+	nbd_server_start(s);
+	d->listen_fd = s->listener.fd;
+	return 0;
+}
+
+static void let_in(struct daemon *d)
+{
+	nbd_server_accept(server(d));
+}
+
+static void stop_serving(struct daemon *d)
+{
+	nbd_server_close(server(d));
+}
+
+/* Append a part of a URI; what has a meaning there, or no place, is escaped (RFC 3986). */
+static void append_escaped(char *uri, size_t len, const char *s)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789-._~/";
+	size_t at = strlen(uri);
+
+	for (; *s && at + 4 < len; s++)
+		at += snprintf(uri + at, len - at, strchr(plain, *s) ? "%c" : "%%%02X",
+			       (unsigned char)*s);
+}
+
+/* As in the "URI" document of the specification. */
+static void uri(const struct daemon *d, char *uri, size_t len)
+{
+	bool is_ipv6 = strchr(address(d), ':');
+
+	if (d->o.port)
+		snprintf(uri, len, is_ipv6 ? "nbd://[%s]:%u/" : "nbd://%s:%u/", address(d),
+			 d->o.port);
+	else
+		snprintf(uri, len, "nbd+unix:///");
+	append_escaped(uri, len, export_name(d));
+	if (d->o.port)
+		return;
+	strncat(uri, "?socket=", len - strlen(uri) - 1);
+	append_escaped(uri, len, d->socket);
+}
+
+static const struct daemon_ops ops = {
+	.program = &nbd_program,
+	.listen = start_listening,
+	.accept = let_in,
+	.close = stop_serving,
+	.uri = uri,
+};
+
+int main(int argc, char **argv)
+{
+	static struct nbd_target t;
+
+	return daemon_main(&t.daemon, &ops, argc, argv);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include "targets/nbd/connection.h"
+
+static struct nbd_conn *source_to_conn(struct event_source *s)
+{
+	return (struct nbd_conn *)((char *)s - offsetof(struct nbd_conn, source));
+}
+
+/**
+ * nbd_conn_fail - drop the client
+ * @c: the connection; called in its iothread
+ * @fmt: why, printf() style, or NULL when it has left by itself
+ *
+ * What is in flight is waited for, and not answered.
+ */
+void nbd_conn_fail(struct nbd_conn *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (c->broken)
+		return;
+	c->broken = true;
+	c->rx.ended = true;
+	if (fmt) {
+		va_start(ap, fmt);
+		vsnprintf(c->why, sizeof(c->why), fmt, ap);
+		va_end(ap);
+	}
+	iothread_defer(&c->lane->it, &c->flush);
+}
+
+/**
+ * nbd_conn_lost - the socket says that it is of no more use
+ * @c: the connection; called in its iothread
+ * @what: what was tried
+ *
+ * A client that is gone needs no comment.
+ */
+void nbd_conn_lost(struct nbd_conn *c, const char *what)
+{
+	if (errno == EPIPE || errno == ECONNRESET)
+		nbd_conn_fail(c, NULL);
+	else
+		nbd_conn_fail(c, "%s: %s", what, strerror(errno));
+}
+
+static bool writable(const struct nbd_conn *c)
+{
+	struct pollfd p = { .fd = c->source.fd, .events = POLLOUT };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static bool conn_poll(struct event_source *s, uint64_t now)
+{
+	struct nbd_conn *c = source_to_conn(s);
+
+	(void)now;
+	if (unlikely(c->tx.stuck) && writable(c))
+		return true;
+	return c->rx.resume || nbd_receive(c);
+}
+
+/* A client that takes its replies wakes nobody who has no more for it. */
+static void watch_for_room(struct nbd_conn *c, bool on)
+{
+	if (c->tx.watched == on)
+		return;
+	c->tx.watched = on;
+	iothread_watch_source(&c->lane->it, &c->source, on ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static bool conn_arm(struct event_source *s)
+{
+	struct nbd_conn *c = source_to_conn(s);
+
+	watch_for_room(c, c->tx.stuck);
+	if (c->rx.resume)
+		return true;
+	return !c->rx.drained && nbd_receive(c);
+}
+
+static void conn_disarm(struct event_source *s)
+{
+	(void)s;
+}
+
+static void conn_woken(struct event_source *s)
+{
+	struct nbd_conn *c = source_to_conn(s);
+
+	c->rx.drained = false;
+	counter_add(&nbd_stats(c)->kicks, 1);
+}
+
+static void conn_dispatch(struct event_source *s)
+{
+	struct nbd_conn *c = source_to_conn(s);
+
+	if (!c->rx.fresh && !c->rx.resume)
+		nbd_receive(c);
+	nbd_take_requests(c);
+	if (unlikely(c->tx.stuck || c->rx.ended))
+		iothread_defer(&c->lane->it, &c->flush);
+}
+
+static const struct event_source_ops conn_ops = {
+	.poll = conn_poll,
+	.arm = conn_arm,
+	.disarm = conn_disarm,
+	.woken = conn_woken,
+	.dispatch = conn_dispatch,
+};
+
+/* Nobody will look at these any more, so their time need not be waited for. */
+static void cancel_requests(struct nbd_conn *c)
+{
+	for (unsigned int i = 0; c->in_flight && i < c->slots.touched; i++) {
+		struct nbd_slot *s = &c->slots.slot[i];
+
+		if (s->in_flight && channel_cancel(&c->lane->channel, &s->r)) {
+			s->in_flight = false;
+			c->in_flight--;
+		}
+	}
+}
+
+static void stop_looking(struct nbd_conn *c)
+{
+	if (c->removed)
+		return;
+	c->removed = true;
+	iothread_remove_source(&c->lane->it, &c->source);
+}
+
+/* Requests that had to wait can go on, when the loop comes round. */
+static void unblock(struct nbd_conn *c)
+{
+	if (!c->rx.blocked || !c->slots.free)
+		return;
+	c->rx.blocked = false;
+	c->rx.resume = true;
+	c->source.armed = false;
+}
+
+/* At the end of a turn: send replies, and see whether it is over. */
+static void conn_flush(struct deferred *d)
+{
+	struct nbd_conn *c = (struct nbd_conn *)((char *)d - offsetof(struct nbd_conn, flush));
+	bool all_sent = !c->broken && nbd_send_replies(c);
+
+	if (c->broken) {
+		stop_looking(c);
+		cancel_requests(c);
+	} else {
+		unblock(c);
+		/* or the loop does not notice before it sleeps */
+		if (c->tx.stuck || c->tx.watched)
+			c->source.armed = false;
+		if (!c->rx.ended || !all_sent || c->rx.resume || c->rx.fresh)
+			return;
+		if (!c->finishing && !c->in_flight && nbd_rx_truncated(c))
+			nbd_conn_fail(c, "it left in the middle of a request");
+	}
+	if (c->in_flight || c->flush.queued)
+		return;
+	stop_looking(c);
+	sem_post(&c->over);
+}
+
+/**
+ * nbd_conn_new - prepare a connection for transmission
+ * @sock: the socket, the caller's to close
+ * @disk: what is exported
+ * @agreed: by the handshake
+ *
+ * Return: the connection, or NULL without memory.
+ */
+struct nbd_conn *nbd_conn_new(int sock, const struct nbd_disk *disk,
+			      const struct nbd_agreed *agreed)
+{
+	struct nbd_conn *c = alloc_apart(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->rx.buf = malloc(NBD_RX);
+	if (!c->rx.buf || nbd_slots_init(&c->slots)) {
+		free(c->rx.buf);
+		free(c);
+		return NULL;
+	}
+	c->source = (struct event_source) { .ops = &conn_ops, .fd = sock };
+	c->disk = disk;
+	c->agreed = *agreed;
+	c->tx.done_end = &c->tx.done;
+	c->flush = (struct deferred) { .fn = conn_flush };
+	sem_init(&c->over, 0, 0);
+	return c;
+}
+
+struct start {
+	struct nbd_conn *c;
+	int ret;
+};
+
+static void start_in_thread(void *arg)
+{
+	struct start *s = arg;
+	struct lane *lane = s->c->lane;
+
+	s->ret = channel_reserve(&lane->channel, NBD_SLOTS);
+	if (s->ret)
+		return;
+	s->ret = iothread_add_source(&lane->it, &s->c->source);
+	if (s->ret)
+		channel_release(&lane->channel, NBD_SLOTS);
+}
+
+/**
+ * nbd_conn_start - let an iothread serve a connection
+ * @c: the connection
+ * @lane: the iothread
+ *
+ * Return: 0 or a negative errno.
+ */
+int nbd_conn_start(struct nbd_conn *c, struct lane *lane)
+{
+	struct start s = { .c = c };
+
+	c->lane = lane;
+	c->in_place = !lane->channel.config.aio && c->disk->backend->align <= 1;
+	iothread_call(&lane->it, start_in_thread, &s);
+	return s.ret;
+}
+
+static void finish_in_thread(void *arg)
+{
+	struct nbd_conn *c = arg;
+
+	if (c->removed)
+		return;
+	c->finishing = true;
+	if (!c->rx.fresh && !c->rx.resume)
+		nbd_receive(c);
+	nbd_take_requests(c);
+	c->rx.ended = true;
+	iothread_defer(&c->lane->it, &c->flush);
+}
+
+/**
+ * nbd_conn_finish - take no more requests, answer those that have come, and be over
+ * @c: the connection, started
+ */
+void nbd_conn_finish(struct nbd_conn *c)
+{
+	iothread_call(&c->lane->it, finish_in_thread, c);
+}
+
+static void hurry_in_thread(void *arg)
+{
+	struct nbd_conn *c = arg;
+
+	if (!c->removed && c->tx.stuck && c->tx.bytes == c->seen_bytes)
+		nbd_conn_fail(c, "it does not take its replies");
+	c->seen_bytes = c->tx.bytes;
+}
+
+/**
+ * nbd_conn_hurry - drop a client that has taken none of its replies since the last call
+ * @c: the connection, finishing
+ */
+void nbd_conn_hurry(struct nbd_conn *c)
+{
+	iothread_call(&c->lane->it, hurry_in_thread, c);
+}
+
+static void release_in_thread(void *arg)
+{
+	struct nbd_conn *c = arg;
+
+	channel_release(&c->lane->channel, NBD_SLOTS);
+}
+
+/**
+ * nbd_conn_wait - wait until a connection is over
+ * @c: the connection, started
+ */
+void nbd_conn_wait(struct nbd_conn *c)
+{
+	while (sem_wait(&c->over) < 0 && errno == EINTR)
+		;
+	iothread_call(&c->lane->it, release_in_thread, c);
+}
+
+/**
+ * nbd_conn_free - give a connection's memory back
+ * @c: the connection, over or never started
+ */
+void nbd_conn_free(struct nbd_conn *c)
+{
+	sem_destroy(&c->over);
+	nbd_slots_destroy(&c->slots);
+	free(c->rx.buf);
+	free(c);
+}

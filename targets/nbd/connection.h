@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TARGETS_NBD_CONNECTION_H
+#define TARGETS_NBD_CONNECTION_H
+
+#include <semaphore.h>
+#include "targets/lane.h"
+#include "targets/nbd/disk.h"
+#include "targets/nbd/slot.h"
+
+/* Receive buffer: all that a socket usually holds. */
+#define NBD_RX		(256u << 10)
+
+/* Longest reply without data */
+#define NBD_REPLY_MAX	96u
+
+/**
+ * struct nbd_rx - what came and was not looked at yet
+ * @buf: NBD_RX bytes
+ * @head: first byte not taken
+ * @tail: behind the last one
+ * @filling: a write whose data is still coming, straight into its own buffer
+ * @missing: bytes of it
+ * @skip: bytes to forget: the data of a refused write
+ * @fresh: something came that take_requests() has not seen
+ * @drained: the socket was empty; epoll tells when it is not any more
+ * @blocked: no slot or no memory for the request at @head
+ * @resume: it need not wait any more
+ * @ended: nothing more is taken from the socket
+ */
+struct nbd_rx {
+	char *buf;
+	unsigned int head;
+	unsigned int tail;
+	struct nbd_slot *filling;
+	uint32_t missing;
+	uint32_t skip;
+	bool fresh;
+	bool drained;
+	bool blocked;
+	bool resume;
+	bool ended;
+};
+
+/**
+ * struct nbd_tx - replies
+ * @done, @done_end: requests that are done, in that order
+ * @sending: those whose data is part of what is being sent
+ * @iov: what is being sent
+ * @at: first of it not sent
+ * @nr: how many there are
+ * @headers: replies without data
+ * @headers_len: bytes used of it
+ * @stuck: the socket takes no more now
+ * @watched: epoll is to tell when it does
+ * @bytes: sent so far
+ */
+struct nbd_tx {
+	struct nbd_slot *done;
+	struct nbd_slot **done_end;
+	struct nbd_slot *sending;
+	struct iovec iov[NBD_SLOTS];
+	unsigned int at;
+	unsigned int nr;
+	char headers[NBD_SLOTS * NBD_REPLY_MAX];
+	unsigned int headers_len;
+	bool stuck;
+	bool watched;
+	uint64_t bytes;
+};
+
+/**
+ * struct nbd_conn - a connection in transmission, an event source of one iothread
+ * @source: the event source; its fd is the socket
+ * @lane: whose it is
+ * @disk: what is exported
+ * @agreed: by the handshake
+ * @in_place: writes of which all data is there are served from the receive buffer, as the
+ *	backend is done with it when it returns
+ * @finishing: the target ends
+ * @broken: drop the client
+ * @removed: the iothread does not look at it any more
+ * @in_flight: requests given to the channel and not done
+ * @slots: its requests
+ * @flush: sends replies at the end of a turn
+ * @over: posted when nothing of it is left in the iothread
+ * @seen_bytes: what nbd_conn_hurry() saw
+ * @why: the reason for dropping the client, empty when it just left
+ */
+struct nbd_conn {
+	struct event_source source;
+	struct lane *lane;
+	const struct nbd_disk *disk;
+	struct nbd_agreed agreed;
+	bool in_place;
+	bool finishing;
+	bool broken;
+	bool removed;
+	unsigned int in_flight;
+	struct nbd_rx rx;
+	struct nbd_slots slots;
+	struct deferred flush;
+	sem_t over;
+	uint64_t seen_bytes;
+	char why[NBD_WHY_MAX];
+	struct nbd_tx tx;
+} __attribute__((aligned(THREAD_ALIGN)));
+
+struct nbd_conn *nbd_conn_new(int sock, const struct nbd_disk *disk,
+			      const struct nbd_agreed *agreed);
+int nbd_conn_start(struct nbd_conn *c, struct lane *lane);
+void nbd_conn_finish(struct nbd_conn *c);
+void nbd_conn_hurry(struct nbd_conn *c);
+void nbd_conn_wait(struct nbd_conn *c);
+void nbd_conn_free(struct nbd_conn *c);
+
+/* between the files of a connection */
+void nbd_conn_fail(struct nbd_conn *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void nbd_conn_lost(struct nbd_conn *c, const char *what);
+bool nbd_receive(struct nbd_conn *c);
+void nbd_take_requests(struct nbd_conn *c);
+bool nbd_rx_truncated(const struct nbd_conn *c);
+int nbd_check_request(const struct nbd_conn *c, struct nbd_slot *s, uint16_t flags);
+void nbd_reply(struct nbd_conn *c, struct nbd_slot *s);
+bool nbd_send_replies(struct nbd_conn *c);
+
+static inline struct iothread_stats *nbd_stats(struct nbd_conn *c)
+{
+	return &c->lane->it.stats;
+}
+
+#endif

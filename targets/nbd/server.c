@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "targets/nbd/connection.h"
+#include "targets/nbd/handshake.h"
+#include "targets/nbd/server.h"
+
+/* How long a handshake may take. */
+#define HANDSHAKE_MS	10000
+
+/* At the end of the target, who takes no replies for so long is dropped. */
+#define FINISH_S	2
+
+/* A handshake's data lies on the stack. */
+#define STACK_SIZE	(256u << 10)
+
+/**
+ * struct nbd_client - a client, with a thread of its own that shakes hands and cleans up
+ * @server: who accepted it
+ * @next: in the server's list
+ * @sock: the connection
+ * @id: its number
+ * @conn: its transmission, NULL before and after; covered by the server's lock
+ * @finish: the target ends; covered by the server's lock
+ */
+struct nbd_client {
+	struct nbd_server *server;
+	struct nbd_client *next;
+	int sock;
+	unsigned int id;
+	struct nbd_conn *conn;
+	bool finish;
+};
+
+static void say_why(const struct nbd_client *client, const char *why)
+{
+	if (*why)
+		fprintf(stderr, "client %u dropped: %s\n", client->id, why);
+}
+
+/* Show the connection to who ends the target, or take it away again; false if that is now. */
+static bool publish(struct nbd_client *client, struct nbd_conn *conn)
+{
+	struct nbd_server *s = client->server;
+	bool finish;
+
+	pthread_mutex_lock(&s->lock);
+	client->conn = conn;
+	finish = client->finish;
+	pthread_mutex_unlock(&s->lock);
+	return !finish;
+}
+
+static struct lane *choose_lane(struct nbd_server *s)
+{
+	unsigned int n;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->next_lane++ % s->nr_lanes;
+	pthread_mutex_unlock(&s->lock);
+	return &s->lanes[n];
+}
+
+static void transmission(struct nbd_client *client, const struct nbd_agreed *agreed)
+{
+	struct nbd_server *s = client->server;
+	struct nbd_conn *conn = nbd_conn_new(client->sock, &s->disk, agreed);
+	int ret = conn ? nbd_conn_start(conn, choose_lane(s)) : -ENOMEM;
+
+	if (ret) {
+		say_why(client, strerror(-ret));
+	} else {
+		if (!publish(client, conn))
+			nbd_conn_finish(conn);
+		nbd_conn_wait(conn);
+		publish(client, NULL);
+		say_why(client, conn->why);
+	}
+	if (conn)
+		nbd_conn_free(conn);
+}
+
+static void serve(struct nbd_client *client)
+{
+	struct nbd_server *s = client->server;
+	char why[NBD_WHY_MAX] = "";
+	struct nbd_agreed agreed;
+	int ret = nbd_handshake(client->sock, &s->disk, HANDSHAKE_MS, &agreed, why);
+
+	if (!ret)
+		transmission(client, &agreed);
+	else if (ret < 0 && publish(client, NULL))
+		say_why(client, why);
+}
+
+static void remove_client(struct nbd_client *client)
+{
+	struct nbd_server *s = client->server;
+	struct nbd_client **p;
+
+	pthread_mutex_lock(&s->lock);
+	for (p = &s->clients; *p != client; p = &(*p)->next)
+		;
+	*p = client->next;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void count_out(struct nbd_server *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->nr_clients--;
+	pthread_cond_signal(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void *client_main(void *arg)
+{
+	struct nbd_client *client = arg;
+	struct nbd_server *s = client->server;
+
+	pthread_setname_np(pthread_self(), "client");
+	serve(client);
+	/* Off the list first: nbd_server_close() must not touch a socket that is closed. */
+	remove_client(client);
+	close(client->sock);
+	free(client);
+	count_out(s);
+	return NULL;
+}
+
+static int start_client_thread(struct nbd_client *client)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int ret;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	ret = -pthread_create(&thread, &attr, client_main, client);
+	pthread_attr_destroy(&attr);
+	return ret;
+}
+
+static int start_client(struct nbd_server *s, int sock)
+{
+	struct nbd_client *client = calloc(1, sizeof(*client));
+	bool full;
+	int ret;
+
+	if (!client)
+		return -ENOMEM;
+	client->server = s;
+	client->sock = sock;
+	client->id = s->next_id++;
+
+	pthread_mutex_lock(&s->lock);
+	full = s->nr_clients == NBD_CLIENTS_MAX;
+	if (!full) {
+		client->next = s->clients;
+		s->clients = client;
+		s->nr_clients++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (full) {
+		free(client);
+		return -EUSERS;
+	}
+
+	ret = start_client_thread(client);
+	if (ret) {
+		remove_client(client);
+		count_out(s);
+		free(client);
+	}
+	return ret;
+}
+
+/**
+ * nbd_server_start - get ready for clients
+ * @s: the server, its listener, disk and lanes filled in
+ */
+void nbd_server_start(struct nbd_server *s)
+{
+	pthread_condattr_t attr;
+
+	/* the connections, and what the target has itself */
+	listener_raise_fd_limit(NBD_CLIENTS_MAX + 16 * s->nr_lanes + 64);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+/**
+ * nbd_server_accept - let waiting clients in
+ * @s: the server; its listener's fd is readable
+ */
+void nbd_server_accept(struct nbd_server *s)
+{
+	int sock, one = 1;
+
+	while ((sock = listener_accept(&s->listener)) >= 0) {
+		int ret;
+
+		/* Small replies must not wait for the client's acknowledgement of earlier ones. */
+		if (!s->listener.is_unix)
+			setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		ret = start_client(s, sock);
+		if (ret) {
+			listener_turn_away(&s->listener, ret);
+			close(sock);
+		}
+	}
+}
+
+static void tell_all_to_finish(struct nbd_server *s)
+{
+	for (struct nbd_client *c = s->clients; c; c = c->next) {
+		c->finish = true;
+		if (c->conn)
+			nbd_conn_finish(c->conn);
+		else
+			shutdown(c->sock, SHUT_RDWR);
+	}
+}
+
+/* Returns whether a client has gone meanwhile. */
+static bool wait_for_change(struct nbd_server *s)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += FINISH_S;
+	return !pthread_cond_timedwait(&s->changed, &s->lock, &until);
+}
+
+/**
+ * nbd_server_close - stop listening, answer the requests that have come, end all clients
+ * @s: the server
+ */
+void nbd_server_close(struct nbd_server *s)
+{
+	listener_close(&s->listener);
+	pthread_mutex_lock(&s->lock);
+	tell_all_to_finish(s);
+	while (s->nr_clients) {
+		if (wait_for_change(s))
+			continue;
+		for (struct nbd_client *c = s->clients; c; c = c->next) {
+			if (c->conn)
+				nbd_conn_hurry(c->conn);
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+}

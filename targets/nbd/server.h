@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TARGETS_NBD_SERVER_H
+#define TARGETS_NBD_SERVER_H
+
+#include <pthread.h>
+#include "targets/lane.h"
+#include "targets/listen.h"
+#include "targets/nbd/disk.h"
+
+/* Clients served at once; more are turned away. */
+#define NBD_CLIENTS_MAX		256
+
+struct nbd_client;
+
+/**
+ * struct nbd_server - a socket on which clients find the export
+ * @listener: where they come in; opened before nbd_server_start()
+ * @disk: what is exported
+ * @lanes: who serves the connections
+ * @nr_lanes: how many they are
+ * @lock: covers all below
+ * @changed: a client has gone
+ */
+struct nbd_server {
+	struct listener listener;
+	struct nbd_disk disk;
+	struct lane *lanes;
+	unsigned int nr_lanes;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct nbd_client *clients;
+	unsigned int nr_clients;
+	unsigned int next_id;
+	unsigned int next_lane;
+};
+
+void nbd_server_start(struct nbd_server *s);
+void nbd_server_accept(struct nbd_server *s);
+void nbd_server_close(struct nbd_server *s);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TARGETS_NBD_SLOT_H
+#define TARGETS_NBD_SLOT_H
+
+#include "targets/backend/request.h"
+
+/* Requests of a connection in flight at once; what comes beyond waits in the socket. */
+#define NBD_SLOTS	256
+
+/* Room every slot has for data; a request with more gets a buffer of its own. */
+#define NBD_SMALL	(64u << 10)
+
+/* Most memory of such buffers in a connection. */
+#define NBD_LARGE_MAX	(128u << 20)
+
+struct nbd_conn;
+
+/**
+ * struct nbd_slot - a request of a connection
+ * @r: as the channel sees it; first, so that its done() finds the slot
+ * @iov: its memory
+ * @conn: whose it is
+ * @next: in the list of free ones, of those done, or of those being sent
+ * @cookie: to send back, as it came
+ * @type: NBD_CMD_*
+ * @why: what is wrong with the request, or NULL
+ * @buf: room for its data, valid after nbd_slot_room()
+ * @large: buffer of more than NBD_SMALL bytes, kept for the next large request
+ * @large_size: its size
+ * @in_flight: given to the channel
+ */
+struct nbd_slot {
+	struct blk_request r;
+	struct iovec iov;
+	struct nbd_conn *conn;
+	struct nbd_slot *next;
+	uint64_t cookie;
+	uint16_t type;
+	bool in_flight;
+	const char *why;
+	char *buf;
+	char *large;
+	size_t large_size;
+};
+
+/**
+ * struct nbd_slots - the slots of a connection
+ * @slot: all NBD_SLOTS
+ * @free: those used before and free again, the last one first, as the cache knows it best
+ * @touched: how many have ever been used; behind them no memory is taken
+ * @memory: NBD_SMALL bytes for each, and before them a page for what precedes the data in
+ *	a reply
+ * @large_bytes: in large buffers
+ */
+struct nbd_slots {
+	struct nbd_slot *slot;
+	struct nbd_slot *free;
+	unsigned int touched;
+	char *memory;
+	size_t large_bytes;
+};
+
+int nbd_slots_init(struct nbd_slots *s);
+void nbd_slots_destroy(struct nbd_slots *s);
+struct nbd_slot *nbd_slot_get(struct nbd_slots *s, struct nbd_conn *conn);
+void nbd_slot_put(struct nbd_slots *s, struct nbd_slot *slot);
+int nbd_slot_room(struct nbd_slots *s, struct nbd_slot *slot, size_t len);
+
+#endif
