@@ -29,7 +29,7 @@ static int start_listening(struct daemon *d)
 	s->nr_lanes = d->o.iothreads;
 	ret = server_listen(s, d->socket);
 	if (!ret)
-		d->listen_fd = s->fd;
+		d->listen_fd = s->listener.fd;
 	return ret;
 }
 

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include "targets/device/queue.h"
+#include "targets/listen.h"
 
 /* Front ends served at once; more are turned away. */
 #define SESSIONS_MAX	64
@@ -12,8 +13,7 @@ struct session;
 
 /**
  * struct server - a socket on which front ends find the device
- * @path: its path
- * @fd: listening
+ * @listener: the socket
  * @dev: the device every session starts from
  * @num_queues: most queues of a session
  * @queue_size: most entries of a queue
@@ -21,11 +21,9 @@ struct session;
  * @nr_lanes: how many they are
  * @lock: covers @sessions and @nr_sessions
  * @changed: a session has gone
- * @starved: no descriptor was left for the last client that came, which has been said
  */
 struct server {
-	const char *path;
-	int fd;
+	struct listener listener;
 	struct blk_device dev;
 	unsigned int num_queues;
 	unsigned int queue_size;
@@ -37,7 +35,6 @@ struct server {
 	struct session *sessions;
 	unsigned int nr_sessions;
 	unsigned int next_id;
-	bool starved;
 };
 
 int server_listen(struct server *s, const char *path);
