@@ -13,6 +13,18 @@ enum wait_mode {
 	WAIT_ADAPTIVE,
 };
 
+/* As in job files. */
+static inline const char *wait_mode_name(enum wait_mode mode)
+{
+	static const char *const names[] = {
+		[WAIT_POLL] = "poll",
+		[WAIT_BLOCK] = "block",
+		[WAIT_ADAPTIVE] = "adaptive",
+	};
+
+	return names[mode];
+}
+
 struct waiter;
 
 /**

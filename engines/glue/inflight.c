@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "engines/glue/inflight.h"
+
+/**
+ * inflight_alloc - make room for a job's io_us
+ * @f: filled in
+ * @td: the job, in init()
+ *
+ * Return: 0, or -ENOMEM, with nothing to free.
+ */
+int inflight_alloc(struct inflight *f, struct thread_data *td)
+{
+	*f = (struct inflight) {
+		.td = td,
+		.io = calloc(td->o.iodepth, sizeof(*f->io)),
+		.waiting = calloc(td->o.iodepth, sizeof(*f->waiting)),
+		.queued = calloc(td->o.iodepth, sizeof(*f->queued)),
+		.event = calloc(td->o.iodepth, sizeof(*f->event)),
+		.aged_ns = clock_ns(),
+	};
+	if (f->io && f->waiting && f->queued && f->event)
+		return 0;
+	inflight_free(f);
+	return -ENOMEM;
+}
+
+/**
+ * inflight_free - give it back
+ * @f: the job's; one of zeros is fine
+ */
+void inflight_free(struct inflight *f)
+{
+	free(f->io);
+	free(f->waiting);
+	free(f->queued);
+	free(f->event);
+}
+
+/**
+ * inflight_committed - tell fio that what was queued is on its way
+ * @f: the job's
+ *
+ * clat starts here: one clock reading for the batch, taken once the device can see it, as
+ * fio's io_uring engine does. Before, it would only delay the device.
+ */
+void inflight_committed(struct inflight *f)
+{
+	struct timespec now;
+
+	io_u_mark_submit(f->td, f->nr_queued);
+	if (fio_fill_issue_time(f->td)) {
+		fio_gettime(&now, NULL);
+		if (f->td->o.read_iolog_file)
+			f->td->last_issue = now;
+		for (unsigned int i = 0; i < f->nr_queued; i++) {
+			f->queued[i]->issue_time = now;
+			io_u_queued(f->td, f->queued[i]);
+		}
+	}
+	f->nr_queued = 0;
+}

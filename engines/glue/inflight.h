@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ENGINES_GLUE_INFLIGHT_H
+#define ENGINES_GLUE_INFLIGHT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/clock.h"
+#include "engines/glue/fio-compat.h"
+
+/*
+ * The io_us of a job on their way through an engine. Nothing is allocated once the job
+ * runs; completions come back in the order in which the engine reports them.
+ */
+
+/* Calls of getevents() between two looks at the clock. */
+#define INFLIGHT_CALLS_PER_CLOCK	64
+
+/**
+ * struct job_io - an io_u on its way; one request, or several where the device's limits
+ *	make that necessary
+ * @io_u: fio's
+ * @parts: requests in flight
+ * @issued: bytes in requests so far
+ * @error: the first errno of its requests
+ * @busy: fio waits for it
+ * @waits: not all of it is in requests yet
+ */
+struct job_io {
+	struct io_u *io_u;
+	unsigned int parts;
+	uint64_t issued;
+	int error;
+	bool busy;
+	bool waits;
+};
+
+/**
+ * struct inflight - a job's io_us
+ * @td: the job
+ * @io: one for each io_u of the job
+ * @nr_io: how many; iodepth
+ * @waiting: ring of those that wait for free slots, oldest first
+ * @first_waiting: where the oldest is
+ * @nr_waiting: how many
+ * @queued: io_us queued since the last commit
+ * @nr_queued: how many
+ * @event: io_us found complete since the last getevents()
+ * @nr_event: how many
+ * @dead: errno that ended the job's I/O, 0 while it is well; never cleared
+ * @calls: of getevents(), to look at the clock now and then only
+ * @aged_ns: when inflight_aged() last said that a second has passed
+ */
+struct inflight {
+	struct thread_data *td;
+	struct job_io *io;
+	unsigned int nr_io;
+	struct job_io **waiting;
+	unsigned int first_waiting;
+	unsigned int nr_waiting;
+	struct io_u **queued;
+	unsigned int nr_queued;
+	struct io_u **event;
+	unsigned int nr_event;
+	int dead;
+	unsigned int calls;
+	uint64_t aged_ns;
+};
+
+int inflight_alloc(struct inflight *f, struct thread_data *td);
+void inflight_free(struct inflight *f);
+void inflight_committed(struct inflight *f);
+
+/**
+ * inflight_add - attach a record to an io_u, in io_u_init()
+ * @f: the job's
+ * @io_u: one of iodepth
+ */
+static inline void inflight_add(struct inflight *f, struct io_u *io_u)
+{
+	io_u->engine_data = &f->io[f->nr_io++];
+}
+
+/**
+ * inflight_begin - an io_u comes in
+ * @io_u: fio's
+ *
+ * Return: its record, blank.
+ */
+static inline struct job_io *inflight_begin(struct io_u *io_u)
+{
+	struct job_io *io = io_u->engine_data;
+
+	*io = (struct job_io) { .io_u = io_u };
+	return io;
+}
+
+/**
+ * inflight_queued - it is queued: fio hears of it again from getevents()
+ * @f: the job's
+ * @io: the record
+ */
+static inline void inflight_queued(struct inflight *f, struct job_io *io)
+{
+	io->busy = true;
+	f->queued[f->nr_queued++] = io->io_u;
+}
+
+/**
+ * inflight_wait - an io_u without a slot waits here, and all that come after it
+ * @f: the job's
+ * @io: the record
+ *
+ * fio is not told that the queue is full: to a write that it has to offer twice it gives
+ * a second verify seed, of which its own verification knows nothing (backend.c, do_io()).
+ */
+static inline void inflight_wait(struct inflight *f, struct job_io *io)
+{
+	io->waits = true;
+	f->waiting[(f->first_waiting + f->nr_waiting++) % f->nr_io] = io;
+}
+
+/* The one that has waited longest, of at least one. */
+static inline struct job_io *inflight_first_waiting(const struct inflight *f)
+{
+	return f->waiting[f->first_waiting];
+}
+
+/* All of it is in requests now. */
+static inline void inflight_end_wait(struct inflight *f)
+{
+	inflight_first_waiting(f)->waits = false;
+	f->first_waiting = (f->first_waiting + 1) % f->nr_io;
+	f->nr_waiting--;
+}
+
+static inline void inflight_complete(struct inflight *f, struct job_io *io, int err)
+{
+	io->busy = false;
+	io->waits = false;
+	io->io_u->error = err;
+	f->event[f->nr_event++] = io->io_u;
+}
+
+/**
+ * inflight_part_done - a request of an io_u is complete
+ * @f: the job's
+ * @io: the record
+ * @err: 0 or a positive errno
+ */
+static inline void inflight_part_done(struct inflight *f, struct job_io *io, int err)
+{
+	if (err && !io->error)
+		io->error = err;
+	if (!--io->parts && !io->waits)
+		inflight_complete(f, io, io->error);
+}
+
+/* Everything fio waits for comes back at once, with the errno that ended the job. */
+static inline void inflight_fail_all(struct inflight *f)
+{
+	f->nr_waiting = 0;
+	for (unsigned int i = 0; i < f->nr_io; i++) {
+		if (f->io[i].busy)
+			inflight_complete(f, &f->io[i], f->dead);
+	}
+}
+
+static inline enum fio_q_status inflight_fail_now(struct io_u *io_u, int err)
+{
+	io_u->error = err;
+	return FIO_Q_COMPLETED;
+}
+
+/**
+ * inflight_second_passed - whether it is time to look for requests that are stuck
+ * @f: the job's
+ *
+ * Age is counted in seconds that the job has looked for completions, so that a job which
+ * was busy elsewhere (thinktime=) does not find its requests too old.
+ *
+ * Return: true once a second.
+ */
+static inline bool inflight_second_passed(struct inflight *f)
+{
+	uint64_t now = clock_ns();
+
+	if (now - f->aged_ns < 1000000000)
+		return false;
+	f->aged_ns = now;
+	return true;
+}
+
+#endif

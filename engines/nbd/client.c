@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "engines/nbd/client.h"
+
+/* Looks at the sockets between two looks at the clock; one costs a system call. */
+#define SPINS_PER_CLOCK	64
+
+/**
+ * nbd_client_init - prepare a client without connections
+ * @c: filled in; nbd_client_destroy() is due whatever this returns
+ * @nr_slots: requests that can be in flight
+ * @max_conns: connections that will be added at most
+ * @mode: how to wait
+ * @max_ns: longest polling window of WAIT_ADAPTIVE, in ns
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int nbd_client_init(struct nbd_client *c, unsigned int nr_slots, unsigned int max_conns,
+		    enum wait_mode mode, uint64_t max_ns)
+{
+	*c = (struct nbd_client) {
+		.conn = calloc(max_conns, sizeof(*c->conn)),
+		.slot = calloc(nr_slots, sizeof(*c->slot)),
+		.free = calloc(nr_slots, sizeof(*c->free)),
+		.nr_slots = nr_slots,
+		.mode = mode,
+		.window = { .max_ns = max_ns, .grow = 2 },
+	};
+	if (!c->conn || !c->slot || !c->free)
+		return -ENOMEM;
+	for (unsigned int i = nr_slots; i-- > 0; )
+		c->free[c->nr_free++] = i;
+	return 0;
+}
+
+/**
+ * nbd_client_add - add a connection whose handshake is done
+ * @c: the client
+ * @h: libnbd's handle, READY; the client's from now on, unless this fails
+ * @path: how to talk
+ *
+ * Return: 0 or a negative errno.
+ */
+int nbd_client_add(struct nbd_client *c, struct nbd_handle *h, const struct nbd_datapath *path)
+{
+	struct nbd_conn *conn = &c->conn[c->nr_conns];
+	int ret;
+
+	*conn = (struct nbd_conn) { .client = c, .path = path };
+	ret = path->open(conn, h);
+	if (!ret)
+		c->nr_conns++;
+	return ret;
+}
+
+/**
+ * nbd_client_destroy - disconnect
+ * @c: the client
+ */
+void nbd_client_destroy(struct nbd_client *c)
+{
+	for (unsigned int i = 0; i < c->nr_conns; i++)
+		c->conn[i].path->close(&c->conn[i]);
+	free(c->conn);
+	free(c->slot);
+	free(c->free);
+}
+
+/**
+ * nbd_fault - the server broke the protocol
+ * @c: the client
+ * @format: what it did, for people
+ *
+ * Return: -EPROTO.
+ */
+int nbd_fault(struct nbd_client *c, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(c->fault, sizeof(c->fault), format, args);
+	va_end(args);
+	return -EPROTO;
+}
+
+/* The connection with the fewest requests in flight; among equals, the next in turn. */
+static struct nbd_conn *choose(struct nbd_client *c)
+{
+	unsigned int best = c->turn;
+
+	for (unsigned int n = 1, i = c->turn; n < c->nr_conns; n++) {
+		i = i + 1 < c->nr_conns ? i + 1 : 0;
+		if (c->conn[i].in_flight < c->conn[best].in_flight)
+			best = i;
+	}
+	c->turn = best + 1 < c->nr_conns ? best + 1 : 0;
+	return &c->conn[best];
+}
+
+/**
+ * nbd_client_queue - queue a request; it leaves no later than in nbd_client_send()
+ * @c: the client, with a slot free
+ * @type: NBD_CMD_*
+ * @flags: NBD_CMD_FLAG_*
+ * @offset: bytes from the start of the export
+ * @len: bytes, 0 for a flush
+ * @buf: data of a read or a write
+ * @tag: comes back from nbd_client_next()
+ *
+ * A flush may be sent on any connection: it covers the writes whose replies have come, on
+ * all connections of a server that allows several ("Ordering of messages and writes").
+ */
+void nbd_client_queue(struct nbd_client *c, uint16_t type, uint16_t flags, uint64_t offset,
+		      uint32_t len, void *buf, void *tag)
+{
+	struct nbd_conn *conn = choose(c);
+	struct nbd_slot *s = &c->slot[c->free[--c->nr_free]];
+
+	*s = (struct nbd_slot) {
+		.tag = tag,
+		.conn = conn,
+		.buf = buf,
+		.offset = offset,
+		.len = len,
+		.type = type,
+		.flags = flags,
+		.age = c->age,
+		.busy = true,
+	};
+	conn->in_flight++;
+	conn->unsent = true;
+	conn->path->queue(conn, s);
+}
+
+/**
+ * nbd_client_send - send what was queued; what a socket does not take is sent later
+ * @c: the client
+ *
+ * Return: 0 or a negative errno.
+ */
+int nbd_client_send(struct nbd_client *c)
+{
+	for (unsigned int i = 0; i < c->nr_conns; i++) {
+		struct nbd_conn *conn = &c->conn[i];
+		int ret;
+
+		if (!conn->unsent)
+			continue;
+		conn->unsent = false;
+		ret = conn->path->send(conn);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/**
+ * nbd_client_look - receive what is there and send what is left, without waiting
+ * @c: the client
+ *
+ * Return: 1 when something came, 0, or a negative errno.
+ */
+int nbd_client_look(struct nbd_client *c)
+{
+	int came = 0;
+
+	for (unsigned int i = 0; i < c->nr_conns; i++) {
+		struct nbd_conn *conn = &c->conn[i];
+		int ret = 0;
+
+		if (!conn->in_flight)
+			continue;
+		if (conn->path->events(conn) & POLLOUT)
+			ret = conn->path->send(conn);
+		if (ret >= 0)
+			ret = conn->path->receive(conn);
+		if (ret < 0)
+			return ret;
+		came |= ret;
+	}
+	return came;
+}
+
+/* Poll for up to @window ns, or a full wait; returns as nbd_client_look(). */
+static int spin(struct nbd_client *c, uint64_t start, uint64_t window, unsigned int per_clock)
+{
+	uint64_t now = start;
+	int ret;
+
+	do {
+		for (unsigned int i = 0; i < per_clock; i++) {
+			ret = nbd_client_look(c);
+			if (ret) {
+				c->stats.wait.polls++;
+				return ret;
+			}
+			cpu_relax();
+		}
+		now = clock_ns();
+	} while (now - start < window);
+	return 0;
+}
+
+/* Sleep in poll(2) on all connections; returns as nbd_client_look(). */
+static int sleep_on_all(struct nbd_client *c)
+{
+	struct pollfd p[NBD_CONNECTIONS_MAX];
+	int came = 0, ret;
+
+	for (unsigned int i = 0; i < c->nr_conns; i++) {
+		p[i].fd = c->conn[i].in_flight ? c->conn[i].fd : -1;
+		p[i].events = c->conn[i].path->events(&c->conn[i]);
+	}
+	ret = poll(p, c->nr_conns, NBD_WAIT_SECONDS * 1000);
+	if (ret < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (unsigned int i = 0; i < c->nr_conns && ret; i++) {
+		struct nbd_conn *conn = &c->conn[i];
+		int got = 0;
+
+		if (!p[i].revents)
+			continue;
+		if (p[i].revents & POLLOUT)
+			got = conn->path->send(conn);
+		if (got >= 0 && p[i].revents & ~POLLOUT)
+			got = conn->path->receive(conn);
+		if (got < 0)
+			return got;
+		came |= got;
+	}
+	return came;
+}
+
+static int block(struct nbd_client *c)
+{
+	struct nbd_conn *conn = c->conn;
+
+	c->stats.wait.sleeps++;
+	/* One system call instead of two, where there is one thing only to wait for. */
+	if (c->nr_conns == 1 && conn->path->sleep && !(conn->path->events(conn) & POLLOUT))
+		return conn->path->sleep(conn);
+	return sleep_on_all(c);
+}
+
+static int adapt(struct nbd_client *c)
+{
+	uint64_t start = clock_ns();
+	int ret = 0;
+
+	if (c->window.ns) {
+		ret = spin(c, start, c->window.ns, 1);
+		c->stats.wait.poll_ns += clock_ns() - start;
+	}
+	if (!ret)
+		ret = block(c);
+	if (c->window.max_ns)
+		poll_window_update(&c->window, clock_ns() - start);
+	return ret;
+}
+
+/**
+ * nbd_client_wait - wait until something comes from the server
+ * @c: the client, with requests in flight and nothing more to be had from nbd_client_next()
+ *
+ * Return: 1, 0 when nothing has come for NBD_WAIT_SECONDS or less, or a negative errno.
+ */
+int nbd_client_wait(struct nbd_client *c)
+{
+	switch (c->mode) {
+	case WAIT_POLL:
+		return spin(c, clock_ns(), NBD_WAIT_SECONDS * 1000000000ull, SPINS_PER_CLOCK);
+	case WAIT_ADAPTIVE:
+		return adapt(c);
+	case WAIT_BLOCK:
+		break;
+	}
+	return block(c);
+}
+
+/**
+ * nbd_client_next - take the next completion from what was received
+ * @c: the client
+ * @tag: set to the request's
+ * @err: set to 0, or the request's errno
+ *
+ * Return: 1 with a completion, 0 without, or a negative errno.
+ */
+int nbd_client_next(struct nbd_client *c, void **tag, int *err)
+{
+	for (unsigned int n = 0; n < c->nr_conns; n++) {
+		struct nbd_conn *conn = &c->conn[c->reading];
+		struct nbd_slot *s;
+		int ret = conn->path->next(conn, &s);
+
+		if (ret < 0)
+			return ret;
+		if (ret) {
+			s->busy = false;
+			conn->in_flight--;
+			c->free[c->nr_free++] = s - c->slot;
+			*tag = s->tag;
+			*err = s->error;
+			return 1;
+		}
+		c->reading = c->reading + 1 < c->nr_conns ? c->reading + 1 : 0;
+	}
+	return 0;
+}
+
+/**
+ * nbd_client_stuck - look for requests in flight for too long
+ * @c: the client
+ * @max_age: how far nbd_client.age may have advanced since a request was queued
+ *
+ * Return: whether there is one.
+ */
+bool nbd_client_stuck(const struct nbd_client *c, uint32_t max_age)
+{
+	for (unsigned int i = 0; i < c->nr_slots; i++) {
+		if (c->slot[i].busy && c->age - c->slot[i].age > max_age)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ENGINES_NBD_CLIENT_H
+#define ENGINES_NBD_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <libnbd.h>
+#include "base/hist.h"
+#include "base/poll-window.h"
+#include "engines/driver/wait.h"
+#include "wire/nbd.h"
+
+/*
+ * An NBD client in the transmission phase, over one or more connections of one server. It
+ * knows no fio, and how a connection talks (nbd_direct, nbd_by_libnbd) is its datapath's.
+ */
+
+/* nbd_client_wait() gives up after this long, so that its caller can look at the clock. */
+#define NBD_WAIT_SECONDS	1
+
+#define NBD_CONNECTIONS_MAX	64
+
+struct nbd_conn;
+
+/**
+ * struct nbd_slot - a request in flight
+ * @tag: the user's
+ * @conn: the connection it went to
+ * @next: in a list of the datapath's
+ * @buf: data of a read or a write
+ * @offset: bytes from the start of the export
+ * @len: bytes
+ * @type: NBD_CMD_*
+ * @flags: NBD_CMD_FLAG_*
+ * @got: bytes of a read that structured replies have told of
+ * @serial: the datapath's, to know the request again
+ * @age: nbd_client.age when it was queued
+ * @error: 0 or a positive errno, once it is complete
+ * @busy: it is in flight
+ */
+struct nbd_slot {
+	void *tag;
+	struct nbd_conn *conn;
+	struct nbd_slot *next;
+	char *buf;
+	uint64_t offset;
+	uint32_t len;
+	uint16_t type;
+	uint16_t flags;
+	uint32_t got;
+	uint32_t serial;
+	uint32_t age;
+	int error;
+	bool busy;
+};
+
+/**
+ * struct nbd_datapath - a way to talk to a server after the handshake
+ * @name: for people
+ * @open: take a connection over whose handshake is done; @h is the datapath's on success
+ * @close: end it, with a disconnect if nothing is in flight
+ * @queue: take a request, to be sent no later than in the next send()
+ * @send: send what is queued, or as much of it as the socket takes
+ * @receive: look for replies without waiting; 1 when something came, 0 when nothing did
+ * @sleep: like receive(), but wait for up to NBD_WAIT_SECONDS; NULL: use poll(2)
+ * @next: set @s to a request that is complete, or return 0 if receive() has brought none
+ * @events: what to poll(2) for
+ *
+ * All return 0 or more, or a negative errno: -ECONNRESET when the server has closed the
+ * connection, -EPROTO with nbd_client.fault set.
+ */
+struct nbd_datapath {
+	const char *name;
+	int (*open)(struct nbd_conn *c, struct nbd_handle *h);
+	void (*close)(struct nbd_conn *c);
+	void (*queue)(struct nbd_conn *c, struct nbd_slot *s);
+	int (*send)(struct nbd_conn *c);
+	int (*receive)(struct nbd_conn *c);
+	int (*sleep)(struct nbd_conn *c);
+	int (*next)(struct nbd_conn *c, struct nbd_slot **s);
+	short (*events)(const struct nbd_conn *c);
+};
+
+extern const struct nbd_datapath nbd_direct;
+extern const struct nbd_datapath nbd_by_libnbd;
+
+/**
+ * struct nbd_conn - one connection
+ * @client: whose
+ * @path: how it talks
+ * @priv: the datapath's
+ * @fd: its socket
+ * @in_flight: requests without a reply
+ * @unsent: requests were queued since the last send()
+ */
+struct nbd_conn {
+	struct nbd_client *client;
+	const struct nbd_datapath *path;
+	void *priv;
+	int fd;
+	unsigned int in_flight;
+	bool unsent;
+};
+
+/**
+ * struct nbd_stats - what a client counts; written and read by its job alone
+ * @sends: system calls that sent something
+ * @receives: system calls that received something
+ * @batch: requests whose last byte went out in the same system call
+ * @replies: requests that were completed by the same system call
+ * @wait: how it waited
+ *
+ * libnbd's system calls are not seen.
+ */
+struct nbd_stats {
+	uint64_t sends;
+	uint64_t receives;
+	struct hist batch;
+	struct hist replies;
+	struct wait_stats wait;
+};
+
+/**
+ * struct nbd_client - one job's connections to a server
+ * @conn: they
+ * @nr_conns: how many
+ * @turn: the one that gets the next request, if others have no fewer in flight
+ * @reading: the one that nbd_client_next() looks at
+ * @slot: requests
+ * @nr_slots: how many can be in flight
+ * @free: stack of free slots; the one used last is in the caches
+ * @nr_free: its height
+ * @age: a coarse clock for finding stuck requests, advanced by the user
+ * @mode: block, poll or adaptive
+ * @window: polling window of WAIT_ADAPTIVE
+ * @fault: what was wrong with a reply, for -EPROTO
+ * @complaint: what the server said about the first error it explained
+ */
+struct nbd_client {
+	struct nbd_conn *conn;
+	unsigned int nr_conns;
+	unsigned int turn;
+	unsigned int reading;
+	struct nbd_slot *slot;
+	unsigned int nr_slots;
+	uint32_t *free;
+	unsigned int nr_free;
+	uint32_t age;
+	enum wait_mode mode;
+	struct poll_window window;
+	char fault[160];
+	char complaint[256];
+	struct nbd_stats stats;
+};
+
+int nbd_client_init(struct nbd_client *c, unsigned int nr_slots, unsigned int max_conns,
+		    enum wait_mode mode, uint64_t max_ns);
+int nbd_client_add(struct nbd_client *c, struct nbd_handle *h, const struct nbd_datapath *path);
+void nbd_client_destroy(struct nbd_client *c);
+
+void nbd_client_queue(struct nbd_client *c, uint16_t type, uint16_t flags, uint64_t offset,
+		      uint32_t len, void *buf, void *tag);
+int nbd_client_send(struct nbd_client *c);
+int nbd_client_look(struct nbd_client *c);
+int nbd_client_wait(struct nbd_client *c);
+int nbd_client_next(struct nbd_client *c, void **tag, int *err);
+bool nbd_client_stuck(const struct nbd_client *c, uint32_t max_age);
+
+int nbd_fault(struct nbd_client *c, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

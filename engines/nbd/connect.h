@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ENGINES_NBD_CONNECT_H
+#define ENGINES_NBD_CONNECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <libnbd.h>
+
+/**
+ * struct nbd_limits - what a server's export can do
+ * @capacity: bytes
+ * @block_size: smallest unit of I/O in bytes
+ * @max_payload: most bytes of one request, a multiple of @block_size
+ * @read_only: it refuses writes
+ * @flush: it takes flushes
+ * @fua: it takes writes that must be durable once answered
+ * @trim: it takes trims
+ * @zeroes: it takes write zeroes
+ * @multi_conn: a flush on one connection covers all
+ * @tls: the connection is encrypted
+ */
+struct nbd_limits {
+	uint64_t capacity;
+	uint32_t block_size;
+	uint32_t max_payload;
+	bool read_only;
+	bool flush;
+	bool fua;
+	bool trim;
+	bool zeroes;
+	bool multi_conn;
+	bool tls;
+};
+
+/**
+ * struct nbd_patience - how long to wait for a server
+ * @go_on: asked several times a second; 0 to wait on, or a negative errno to give up with
+ * @arg: its argument
+ */
+struct nbd_patience {
+	int (*go_on)(void *arg);
+	void *arg;
+};
+
+int nbd_server_connect(const char *uri, const struct nbd_patience *patience,
+		       struct nbd_handle **h, char *why, size_t len);
+void nbd_server_limits(struct nbd_handle *h, struct nbd_limits *l);
+void nbd_server_leave(struct nbd_handle *h, const struct nbd_patience *patience);
+
+#endif

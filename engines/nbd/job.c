@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "engines/glue/glue.h"
+#include "engines/nbd/job.h"
+
+/* The life of a job: setup, init, files, cleanup. */
+
+/* Requests that can be in flight, unless iodepth asks for more: parts of large ones. */
+#define SLOTS_MIN	64
+
+/**
+ * struct waiting - a job that waits for its server to take it
+ * @td: the job
+ * @since_ns: when it began, or when it last saw another job connected
+ */
+struct waiting {
+	struct thread_data *td;
+	uint64_t since_ns;
+};
+
+/*
+ * Whether another job of the run has a connection to whatever server. fio's records of
+ * jobs are in memory that all jobs share, processes too; what they point to is not.
+ */
+static bool others_connected(const struct thread_data *td)
+{
+	struct thread_data *other;
+	unsigned int i;
+
+	for_each_job(other, i) {
+		if (other != td && other->io_ops == &ioengine && other->io_ops_data &&
+		    other->runstate >= TD_RUNNING && other->runstate <= TD_FINISHING)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A server that takes one client at a time lets the others wait, and a job that waits for
+ * another of the same run is not stuck.
+ */
+static int go_on(void *arg)
+{
+	struct waiting *w = arg;
+	const struct nbd_options *o = w->td->eo;
+	uint64_t now = clock_ns();
+
+	if (w->td->terminate)
+		return -ECANCELED;
+	if (others_connected(w->td))
+		w->since_ns = now;
+	return now - w->since_ns < o->stuck_timeout * 1000000000ull ? 0 : -ETIMEDOUT;
+}
+
+/* Returns 0 or a positive errno, reported and set in the job. */
+static int connect_server(struct thread_data *td, struct nbd_handle **h)
+{
+	const struct nbd_options *o = td->eo;
+	struct waiting w = { .td = td, .since_ns = clock_ns() };
+	struct nbd_patience patience = { .go_on = go_on, .arg = &w };
+	char why[256];
+	int err = -nbd_server_connect(o->uri, &patience, h, why, sizeof(why));
+
+	if (!err)
+		return 0;
+	if (*why)
+		log_err("%s: cannot connect to %s: %s\n", td->o.name, o->uri, why);
+	else if (err == ETIMEDOUT)
+		log_err("%s: cannot connect to %s: no answer for %u s (stuck_timeout); it may be busy with other clients\n",
+			td->o.name, o->uri, o->stuck_timeout);
+	td_verror(td, err, "NBD connect");
+	return err;
+}
+
+/* What the job wants and this server cannot do. */
+static int check_abilities(struct thread_data *td, const struct nbd_limits *l)
+{
+	const struct nbd_options *o = td->eo;
+	const struct thread_options *to = &td->o;
+	const char *what = NULL;
+
+	if (l->read_only && (td_write(td) || td_trim(td))) {
+		log_err("%s: the export is read-only\n", to->name);
+		return -EROFS;
+	}
+	if (o->connections > 1 && !l->multi_conn)
+		what = "several connections at a time, which connections= needs";
+	else if ((o->fua || to->sync_io) && (td_write(td) || td_trim(td)) && !l->fua)
+		what = o->fua ? "FUA, which fua= needs" : "FUA, which sync= needs";
+	else if ((to->fsync_blocks || to->fdatasync_blocks || to->sync_file_range) && !l->flush)
+		what = "flushes, which fsync=, fdatasync= and sync_file_range= need";
+	else if (td_trim(td) && o->trim_as == NBD_TRIM_AS_TRIM && !l->trim)
+		what = "trims, which rw=trim needs";
+	else if (td_trim(td) && o->trim_as == NBD_TRIM_AS_ZEROES && !l->zeroes)
+		what = "writing zeroes, which trim_as=write_zeroes needs";
+	if (what) {
+		log_err("%s: the server does not offer %s\n", to->name, what);
+		return -EOPNOTSUPP;
+	}
+	if (td_trim(td) && job_trim_ranges(td) > 1) {
+		log_err("%s: num_range= is not supported, trim one range at a time\n", to->name);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* Returns 0 or a positive errno, reported and set in the job. */
+static int describe(struct thread_data *td, const struct nbd_limits *l)
+{
+	int ret = check_abilities(td, l);
+
+	if (!ret)
+		ret = glue_add_file(td, "nbd", l->capacity);
+	if (ret)
+		td_verror(td, -ret, "NBD export");
+	return -ret;
+}
+
+static int check_options(struct thread_data *td)
+{
+	const struct nbd_options *o = td->eo;
+
+	if (o->uri && *o->uri)
+		return 0;
+	log_err("%s: missing uri=\n", td->o.name);
+	td_verror(td, EINVAL, "engine options");
+	return EINVAL;
+}
+
+/**
+ * nbd_job_setup - fio hook: ask the server for what fio wants to know, its size above all
+ * @td: the job
+ *
+ * Runs in the parent, on a connection that is gone before the job has its own. With
+ * create_serialize=0 it runs in the job, after init(), which has asked.
+ *
+ * Return: 0, or 1 with the error reported.
+ */
+int nbd_job_setup(struct thread_data *td)
+{
+	struct waiting w = { .td = td, .since_ns = clock_ns() };
+	struct nbd_patience patience = { .go_on = go_on, .arg = &w };
+	struct nbd_job *j = td->io_ops_data;
+	struct nbd_limits limits;
+	struct nbd_handle *h;
+
+	if (j)
+		return describe(td, &j->limits) != 0;
+	if (check_options(td) || connect_server(td, &h))
+		return 1;
+	nbd_server_limits(h, &limits);
+	nbd_server_leave(h, &patience);
+	return describe(td, &limits) != 0;
+}
+
+/* Returns 0 or a positive errno, reported and set in the job. */
+static int add_connection(struct nbd_job *j)
+{
+	struct thread_data *td = j->f.td;
+	const struct nbd_options *o = td->eo;
+	const struct nbd_datapath *path = &nbd_direct;
+	struct nbd_handle *h;
+	int err;
+
+	err = connect_server(td, &h);
+	if (err)
+		return err;
+	if (!j->client.nr_conns)
+		nbd_server_limits(h, &j->limits);
+	if (o->datapath == NBD_BY_LIBNBD || j->limits.tls)
+		path = &nbd_by_libnbd;
+	err = -nbd_client_add(&j->client, h, path);
+	if (err) {
+		nbd_close(h);
+		log_err("%s: cannot use the connection: %s\n", td->o.name, strerror(err));
+		td_verror(td, err, "NBD connection");
+	}
+	return err;
+}
+
+static int connect_all(struct nbd_job *j)
+{
+	const struct nbd_options *o = j->f.td->eo;
+	int err;
+
+	do {
+		err = add_connection(j);
+		/* The server may have changed since setup(), or not been asked. */
+		if (!err && j->client.nr_conns == 1) {
+			err = -check_abilities(j->f.td, &j->limits);
+			if (err)
+				td_verror(j->f.td, err, "NBD export");
+		}
+	} while (!err && j->client.nr_conns < o->connections);
+	return err;
+}
+
+static void free_job(struct nbd_job *j)
+{
+	nbd_client_destroy(&j->client);
+	inflight_free(&j->f);
+	free(j);
+}
+
+static struct nbd_job *alloc_job(struct thread_data *td)
+{
+	const struct nbd_options *o = td->eo;
+	unsigned int nr_slots = td->o.iodepth > SLOTS_MIN ? td->o.iodepth : SLOTS_MIN;
+	struct nbd_job *j = alloc_apart(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	if (inflight_alloc(&j->f, td) ||
+	    nbd_client_init(&j->client, nr_slots, o->connections, o->wait_mode,
+			    o->wait_poll_max_ns)) {
+		free_job(j);
+		return NULL;
+	}
+	if (o->fua || td->o.sync_io)
+		j->write_flags = NBD_CMD_FLAG_FUA;
+	return j;
+}
+
+/**
+ * nbd_job_init - fio hook: connect
+ * @td: the job
+ *
+ * Runs in the job, process or thread, when fio has started it; it may take as long as
+ * another job keeps the server busy.
+ *
+ * Return: 0, or a positive errno with the error reported.
+ */
+int nbd_job_init(struct thread_data *td)
+{
+	struct nbd_job *j;
+	int err = check_options(td);
+
+	if (err)
+		return err;
+	j = alloc_job(td);
+	if (!j) {
+		log_err("%s: no memory for %u requests\n", td->o.name, td->o.iodepth);
+		return ENOMEM;
+	}
+	err = connect_all(j);
+	if (err) {
+		free_job(j);
+		return err;
+	}
+	td->io_ops_data = j;
+	return 0;
+}
+
+/**
+ * nbd_job_io_u_init - fio hook: attach our record to fio's
+ * @td: the job
+ * @io_u: one of iodepth
+ *
+ * Return: 0.
+ */
+int nbd_job_io_u_init(struct thread_data *td, struct io_u *io_u)
+{
+	struct nbd_job *j = td->io_ops_data;
+
+	inflight_add(&j->f, io_u);
+	return 0;
+}
+
+/**
+ * nbd_job_open_file - fio hook: look at the job once fio has completed it
+ * @td: the job
+ * @f: its file
+ *
+ * Return: 0, or 1 with the error reported.
+ */
+int nbd_job_open_file(struct thread_data *td, struct fio_file *f)
+{
+	struct nbd_job *j = td->io_ops_data;
+	int ret = glue_check_job(td, f, j->limits.capacity, j->limits.block_size);
+
+	if (!ret)
+		return 0;
+	td_verror(td, -ret, "job does not fit the export");
+	return 1;
+}
+
+/**
+ * nbd_job_close_file - fio hook: nothing to close
+ * @td: the job
+ * @f: its file
+ *
+ * Return: 0.
+ */
+int nbd_job_close_file(struct thread_data *td, struct fio_file *f)
+{
+	(void)td;
+	(void)f;
+	return 0;
+}
+
+/**
+ * nbd_job_invalidate - fio hook: there is no cache on this side
+ * @td: the job
+ * @f: its file
+ *
+ * Return: 0.
+ */
+int nbd_job_invalidate(struct thread_data *td, struct fio_file *f)
+{
+	(void)td;
+	(void)f;
+	return 0;
+}
+
+/**
+ * nbd_job_cleanup - fio hook: disconnect
+ * @td: the job; one whose init() failed has nothing
+ */
+void nbd_job_cleanup(struct thread_data *td)
+{
+	struct nbd_job *j = td->io_ops_data;
+
+	if (!j)
+		return;
+	nbd_job_save_stats(j);
+	td->io_ops_data = NULL;
+	free_job(j);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <poll.h>
+#include <stdlib.h>
+#include "engines/nbd/client.h"
+
+/* The datapath for what we do not do ourselves, which is TLS: libnbd's own. */
+
+/**
+ * struct by_libnbd - a connection on which libnbd talks
+ * @h: its handle
+ * @first: requests that are complete, oldest first
+ * @last: where the next one is hung in
+ * @broken: negative errno of a connection that a command has found broken
+ */
+struct by_libnbd {
+	struct nbd_handle *h;
+	struct nbd_slot *first;
+	struct nbd_slot **last;
+	int broken;
+};
+
+static int by_libnbd_open(struct nbd_conn *c, struct nbd_handle *h)
+{
+	struct by_libnbd *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->h = h;
+	l->last = &l->first;
+	c->priv = l;
+	c->fd = nbd_aio_get_fd(h);
+	return 0;
+}
+
+static void by_libnbd_close(struct nbd_conn *c)
+{
+	struct by_libnbd *l = c->priv;
+
+	if (!c->in_flight && nbd_aio_is_ready(l->h) == 1)
+		nbd_aio_disconnect(l->h, 0);
+	nbd_close(l->h);
+	free(l);
+}
+
+static void completed(struct nbd_slot *s, int error)
+{
+	struct by_libnbd *l = s->conn->priv;
+
+	s->error = error;
+	s->next = NULL;
+	*l->last = s;
+	l->last = &s->next;
+}
+
+/* Called by libnbd; 1 tells it to forget the command. */
+static int on_completion(void *slot, int *error)
+{
+	completed(slot, *error);
+	return 1;
+}
+
+/* What is wrong with a connection that libnbd has given up. */
+static int explain(struct nbd_conn *c)
+{
+	struct by_libnbd *l = c->priv;
+	int err = nbd_get_errno();
+
+	if (nbd_aio_is_closed(l->h) == 1 || err == ENOTCONN || err == EPIPE)
+		return -ECONNRESET;
+	if (err && err != EPROTO)
+		return -err;
+	return nbd_fault(c->client, "%s", nbd_get_error());
+}
+
+static void by_libnbd_queue(struct nbd_conn *c, struct nbd_slot *s)
+{
+	struct by_libnbd *l = c->priv;
+	nbd_completion_callback done = { .callback = on_completion, .user_data = s };
+	int64_t ret = -1;
+
+	switch (s->type) {
+	case NBD_CMD_READ:
+		ret = nbd_aio_pread(l->h, s->buf, s->len, s->offset, done, s->flags);
+		break;
+	case NBD_CMD_WRITE:
+		ret = nbd_aio_pwrite(l->h, s->buf, s->len, s->offset, done, s->flags);
+		break;
+	case NBD_CMD_TRIM:
+		ret = nbd_aio_trim(l->h, s->len, s->offset, done, s->flags);
+		break;
+	case NBD_CMD_WRITE_ZEROES:
+		ret = nbd_aio_zero(l->h, s->len, s->offset, done, s->flags);
+		break;
+	case NBD_CMD_FLUSH:
+		ret = nbd_aio_flush(l->h, done, s->flags);
+		break;
+	}
+	if (ret >= 0)
+		return;
+	if (nbd_aio_is_dead(l->h) == 1 || nbd_aio_is_closed(l->h) == 1)
+		l->broken = explain(c);
+	else
+		completed(s, nbd_get_errno() ? : EIO);
+}
+
+static int by_libnbd_send(struct nbd_conn *c)
+{
+	struct by_libnbd *l = c->priv;
+
+	if (l->broken)
+		return l->broken;
+	/* A command goes out at once if the socket takes it. */
+	if (nbd_aio_get_direction(l->h) & LIBNBD_AIO_DIRECTION_WRITE && nbd_aio_notify_write(l->h) < 0)
+		return explain(c);
+	return 0;
+}
+
+static int by_libnbd_receive(struct nbd_conn *c)
+{
+	struct by_libnbd *l = c->priv;
+
+	if (l->broken)
+		return l->broken;
+	if (nbd_aio_get_direction(l->h) & LIBNBD_AIO_DIRECTION_READ && nbd_aio_notify_read(l->h) < 0)
+		return explain(c);
+	if (nbd_aio_is_closed(l->h) == 1)
+		return -ECONNRESET;
+	return l->first != NULL;
+}
+
+static int by_libnbd_next(struct nbd_conn *c, struct nbd_slot **s)
+{
+	struct by_libnbd *l = c->priv;
+
+	*s = l->first;
+	if (!*s)
+		return 0;
+	l->first = (*s)->next;
+	if (!l->first)
+		l->last = &l->first;
+	return 1;
+}
+
+static short by_libnbd_events(const struct nbd_conn *c)
+{
+	const struct by_libnbd *l = c->priv;
+	unsigned int direction = nbd_aio_get_direction(l->h);
+
+	return (direction & LIBNBD_AIO_DIRECTION_READ ? POLLIN : 0) |
+	       (direction & LIBNBD_AIO_DIRECTION_WRITE ? POLLOUT : 0);
+}
+
+const struct nbd_datapath nbd_by_libnbd = {
+	.name = "libnbd",
+	.open = by_libnbd_open,
+	.close = by_libnbd_close,
+	.queue = by_libnbd_queue,
+	.send = by_libnbd_send,
+	.receive = by_libnbd_receive,
+	.next = by_libnbd_next,
+	.events = by_libnbd_events,
+};
