@@ -137,8 +137,11 @@ def busy(samples, start, end):
 
 
 def _inside(samples, start, end):
-    """The samples inside, None if they cover less than half of it."""
+    """The samples inside, and one before where they are few; None if they cover less than half of the time."""
     inside = [s for s in samples if start <= s["t"] <= end]
+    before = [s for s in samples if end - 1.5 * (end - start) <= s["t"] < start]
+    if before and (not inside or inside[0]["t"] - start > (end - start) / 4):
+        inside.insert(0, before[-1])
     if len(inside) < 2 or inside[-1]["t"] - inside[0]["t"] < (end - start) / 2:
         return None
     return inside

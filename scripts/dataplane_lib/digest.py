@@ -57,6 +57,8 @@ def digest(result):
         run["marks"] = rtt.marks(run["rtt"]["before"], run["rtt"]["after"], usual)
         if run["foreign"] > _FOREIGN:
             run["marks"].append(f"others used {run['foreign']:.0f} % of a CPU")
+        if run["threads"] is None and meta["has_target"]:
+            run["marks"].append("the target's CPU was not sampled: this program itself got none")
     arms = [_arm(arm, [r for r in runs if r["arm"] == arm["name"]],
                  histograms[arm["name"]]) for arm in meta["arms"]]
     _changes(arms)
@@ -76,23 +78,25 @@ def run_figures(directory, record, doc, cpus):
     if "target" not in record:
         return figures, None, 0.0, values
     offset = record["clock_offset_s"]
-    runtime = fiojson.runtime_ms(doc) / 1000
-    start, end = cpu.steady(doc["timestamp_ms"] / 1000 - offset, runtime)
+    runtime, last = fiojson.runtime_ms(doc) / 1000, doc["timestamp_ms"] / 1000 - offset
+    if logs:
+        first, last = (when / 1000 - offset for when in samples.together(logs))
+        runtime = last - first
+    start, end = cpu.steady(last, runtime)
     taken = read_json(directory / "cpu.json")
     threads = cpu.window(taken, start, end)
-    if threads is None:
-        raise RunFailed("the target's CPU was not sampled during the run")
     # What the CPU was used for: the I/Os of the same time, where that is known.
     meanwhile = [v for when, v in seconds if start <= when / 1000 - offset <= end]
     rate = statistics.fmean(meanwhile) if meanwhile else figures["iops"]
-    figures.update(of_threads(threads, rate))
+    if threads is not None:
+        figures.update(of_threads(threads, rate))
     stats = directory / "target-stats.json"
     if stats.exists():
         found = served(read_json(stats), figures["iops"], fiojson.total_ios(doc))
         figures.update({k: v for k, v in found.items() if figures[k] is None})
     elif "--stats" in record["target"]:
         raise RunFailed("the target wrote no stats")
-    foreign = _foreign(cpu.busy(taken, start, end), figures, cpus)
+    foreign = 0.0 if threads is None else _foreign(cpu.busy(taken, start, end), figures, cpus)
     return figures, threads, foreign, values
 
 
@@ -185,7 +189,11 @@ def _warnings(meta, arms, runs):
     if foreign:
         out.append(f"In {len(foreign)} of {len(runs)} runs something else used the CPUs, up to "
                    f"{max(r['foreign'] for r in foreign):.0f} % of one (marked !): repeat on an idle machine.")
-    moved = [r for r in runs if len(r["marks"]) > (r in foreign)]
+    starved = [r for r in runs if r["threads"] is None and meta["has_target"]]
+    if starved:
+        out.append(f"In {len(starved)} of {len(runs)} runs the target's CPU could not be sampled, because the jobs left "
+                   "no CPU for it (marked !): those runs have no CPU figures.")
+    moved = [r for r in runs if len(r["marks"]) > (r in foreign) + (r in starved)]
     if moved:
         out.append(f"In {len(moved)} of {len(runs)} runs the distance between the two CPUs changed, or was far "
                    "from the usual one (marked !): compare those arms with care.")

@@ -22,6 +22,11 @@ code { font-size: .85rem; overflow-wrap: anywhere } svg { width: 100%; height: a
 """
 
 
+_SAMPLES = ("Samples are IOPS of all jobs at work, one a second unless the study says otherwise, those of all runs together; 'max/min' "
+            "is the fastest job against the slowest. CPU and context switches of the target are those of the whole "
+            "process and its children, sampled while the jobs ran.")
+
+
 def write(result, svg, path):
     """Write the page to PATH with the picture SVG inside."""
     path.write_text(render(result, svg.read_text(encoding="utf-8")), encoding="utf-8")
@@ -43,6 +48,10 @@ def render(result, svg):
         parts += ["<h2>Side by side</h2>", _table(both[:2], both[2])]
     top, head, rows = table.full(result)
     parts += ["<h2>All figures</h2>", _table([top, head], rows), f"<p>{escape(_legend(result))}</p>"]
+    steady = table.sampled(result)
+    if steady:
+        parts += ["<h2>How steady, and at what cost</h2>", _table(steady[:2], steady[2]),
+                  f"<p>{escape(_SAMPLES)}</p>"]
     if study["look_for"]:
         parts += ["<h2>What to look for</h2>", _paragraphs(study["look_for"])]
     parts += ["<h2>How it was run</h2>", _facts(_settings(result)),
@@ -123,6 +132,11 @@ def _settings(result):
         out["target"] = (" ".join([study["program"], *study["options"]]),)
     for name, values in study["factors"].items():
         out[f"varied: {name}"] = ", ".join(values)
+    for factor, values in study.get("choices", {}).items():
+        for value in study["factors"].get(factor, ()):
+            told = values.get(value, {})
+            out[f"{factor}: {value}"] = (" ".join(str(told[k]) for k in ("command", "program", "options", "job") if k in told)
+                                         or ", ".join(f"{k}={v}" for k, v in told.get("variables", {}).items()),)
     for name, value in study["variables"].items():
         out[f"variable: {name}"] = value
     out["one run"] = f"{study['ramp']:g} s ramp, {study['runtime']:g} s measured"

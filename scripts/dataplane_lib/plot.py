@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The picture: the primary metric and the target's CPU along the varied factor."""
+"""The picture: the primary metric and what it costs in CPU, along the varied factor or arm by arm."""
 
 import math
 
@@ -7,6 +7,8 @@ from . import metrics, shape, units
 
 _COLOURS = ("#1f5fa8", "#d0662a", "#2f8f57", "#8a4fa0", "#7a6a2c", "#b03050")
 _MARKS = ("o", "s", "^", "D", "v", "P")
+# More arms than this do not fit side by side: they get a line each.
+_UPRIGHT = 8
 _DASHES = ("--", ":", "-.")
 
 
@@ -20,6 +22,19 @@ def draw(result, svg, png):
         "axes.axisbelow": True, "legend.frameon": False})
     from matplotlib import pyplot
 
+    if shape.patchy(result) or (not shape.along(result) and len(result["arms"]) > _UPRIGHT):
+        figure = _lying(result, pyplot)
+    else:
+        figure = _upright(result, pyplot)
+    # The page has the title above the SVG already; the PNG goes about alone.
+    figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    figure.suptitle(result["study"]["title"] or result["study"]["name"], fontsize=12)
+    figure.savefig(png, dpi=130)
+    pyplot.close(figure)
+
+
+def _upright(result, pyplot):
+    """The primary metric over the target's CPU, what is varied along x."""
     cpu = any(shape.value(a, "target_cpu") is not None for a in result["arms"])
     figure, axes = pyplot.subplots(2 if cpu else 1, 1, sharex=True, squeeze=False,
                                    figsize=(10, 7.2 if cpu else 4.4),
@@ -34,11 +49,56 @@ def draw(result, svg, png):
     last.set_xticks(list(labels), list(labels.values()), rotation=45 if crowded else 0,
                     ha="right" if crowded else "center")
     last.set_xlabel(name)
-    # The page has the title above the SVG already; the PNG goes about alone.
-    figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    figure.suptitle(result["study"]["title"] or result["study"]["name"], fontsize=12)
-    figure.savefig(png, dpi=130)
-    pyplot.close(figure)
+    return figure
+
+
+def _lying(result, pyplot):
+    """A line an arm, workload by workload: the primary metric, and the CPU of both sides per I/O."""
+    bases = [a for a in result["arms"] if a["baseline"]]
+    groups = [[b, *(a for a in result["arms"] if a["against"] == b["name"] and a is not b)] for b in bases]
+    apart = [k for k in bases[0]["values"] if any(b["values"].get(k) != bases[0]["values"][k] for b in bases)]
+    heights = [len(g) + 0.8 for g in groups]
+    figure, axes = pyplot.subplots(len(groups), 2, squeeze=False, sharex="col", layout="constrained",
+                                   figsize=(10, 0.8 + 0.28 * sum(heights)), height_ratios=heights, width_ratios=(3, 2))
+    for (left, right), arms in zip(axes, groups):
+        left.set_title(shape.workload(result, arms[0]), loc="left", fontsize=10)
+        _lines(left, result, arms, [shape.differs(result, a, apart) for a in arms])
+        _price(right, arms)
+    axes[-1][0].set_xlabel(_unit(metrics.BY_KEY[result["study"]["primary"]]))
+    axes[-1][1].set_xlabel("CPU us per I/O: target dark, fio light")
+    return figure
+
+
+def _unit(metric):
+    return f"{metric.label}{', ' + metric.unit if metric.unit not in ('', '1/s') else ''}"
+
+
+def _lines(axis, result, arms, names):
+    """Medians with bars from the lowest run to the highest; the baseline's range is shaded."""
+    key = result["study"]["primary"]
+    for i, arm in enumerate(arms):
+        entry = arm["metrics"][key]
+        axis.errorbar([entry["value"]], [i], color=_COLOURS[0 if arm["baseline"] else 1], marker="o", markersize=5, capsize=3,
+                      xerr=[[max(0, entry["value"] - entry["min"])], [max(0, entry["max"] - entry["value"])]])
+    entry = arms[0]["metrics"][key]
+    axis.axvspan(entry["min"], entry["max"], color="#555555", alpha=0.12, linewidth=0)
+    axis.set_yticks(range(len(arms)), names)
+    axis.set_ylim(len(arms) - 0.4, -0.6)
+    axis.xaxis.set_major_formatter(_thousands)
+
+
+def _price(axis, arms):
+    """The target's CPU per I/O and fio's, one behind the other."""
+    target = [shape.value(a, "target_us_per_io") or 0 for a in arms]
+    fio = [shape.value(a, "fio_us_per_io") or 0 for a in arms]
+    axis.barh(range(len(arms)), target, 0.7, color=_COLOURS[0])
+    axis.barh(range(len(arms)), fio, 0.7, left=target, color=_COLOURS[0], alpha=0.35)
+    axis.set_yticks([])
+    axis.set_ylim(len(arms) - 0.4, -0.6)
+
+
+def _thousands(value, _place):
+    return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"
 
 
 def _crowded(labels):
@@ -93,8 +153,8 @@ def _metric(axis, result, places):
         axis.axhline(entry["value"], color="#555555", linestyle=_DASHES[i % len(_DASHES)],
                      label=f"baseline {shape.label(base['values'])}")
     axis.set_ylim(bottom=0)
-    axis.yaxis.set_major_formatter(lambda v, _: f"{v / 1000:g}k" if v >= 1000 else f"{v:g}")
-    axis.set_ylabel(f"{metric.label}{', ' + metric.unit if metric.unit not in ('', '1/s') else ''}")
+    axis.yaxis.set_major_formatter(_thousands)
+    axis.set_ylabel(_unit(metric))
     _legend(axis)
 
 

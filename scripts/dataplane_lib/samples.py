@@ -44,6 +44,12 @@ def at_once(jobs):
     return sum(end - start for start, end in spans) / covered
 
 
+def together(jobs):
+    """(start, end) in ms of the time that all JOBS measured, of the last one's where they ran one after another."""
+    start, end = max(job[0][0] for job in jobs), min(job[-1][1] for job in jobs)
+    return (start, end) if start < end else max((job[0][0], job[-1][1]) for job in jobs)
+
+
 def summed(jobs, step):
     """[(end in ms, IOPS of all jobs)] of every STEP in which as many jobs ran as usual.
 

@@ -5,7 +5,14 @@ from . import units
 
 
 def along(result):
-    """The factor to put along x: numeric, with the most values; None if none has 3."""
+    """The factor to put along x: the study's choice, or the numeric one with the most values.
+
+    None if none has 3, or an arm that is compared with another one lacks it.
+    """
+    if result["study"].get("along"):
+        return result["study"]["along"]
+    if patchy(result):
+        return None
     best = None
     for name, values in result["study"]["factors"].items():
         if len(values) >= 3 and all(units.number(v) is not None for v in values):
@@ -33,6 +40,25 @@ def full(values):
 def label(values):
     """The values alone: 'fixed, 4k'."""
     return ", ".join(str(v) for v in values.values())
+
+
+def workload(result, base):
+    """What BASE has of its own among the baselines: 'nbd.so, write'; empty for an only one."""
+    bases = [a["values"] for a in result["arms"] if a["baseline"]]
+    return ", ".join(str(v) for k, v in base["values"].items() if any(b.get(k) != v for b in bases))
+
+
+def differs(result, arm, besides=()):
+    """The values in which ARM is another than its baseline: 'futex'; for a baseline all, but those of BESIDES."""
+    other = base(result, arm)["values"]
+    apart = {k: v for k, v in arm["values"].items() if other.get(k) != v}
+    return label(apart or {k: v for k, v in arm["values"].items() if k not in besides})
+
+
+def patchy(result):
+    """True where an arm that is compared with another one lacks a factor: the study's groups differ."""
+    return any(name not in a["values"] for a in result["arms"] if not a["baseline"]
+               for name in result["study"]["factors"])
 
 
 def series(result):

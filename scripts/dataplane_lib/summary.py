@@ -8,27 +8,28 @@ the same verdict are told as one stretch.
 
 from itertools import groupby
 
-from . import metrics, shape, units
+from . import metrics, ordering, shape, units
 
 STEP = 5.0
 # Two against two runs lie apart by chance one time in three: only the obvious counts.
 _STEP_FEW_RUNS = 15.0
+# More arms than this are told together, not in a sentence each.
+_FEW = 4
 _WORDS = {1: "better", 0: "no clear difference", -1: "worse"}
 
 
 def sentences(result):
     """A list of sentences."""
     metric = metrics.BY_KEY[result["study"]["primary"]]
-    out = [_baseline(a, metric) for a in result["arms"] if a["baseline"]]
     x = shape.along(result)
+    if not x:
+        return [text for a in result["arms"] if a["baseline"]
+                for text in [_baseline(a, metric), *_group(result, a, metric)]] + ordering.sentences(result)
+    out = [_baseline(a, metric) for a in result["arms"] if a["baseline"]]
     for label, arms in shape.series(result):
         points = [a for a in arms if not a["baseline"]]
-        if not points:
-            continue
-        if x:
+        if points:
             out.append((f"{label}: " if label else "") + _along(result, points, metric, x))
-        else:
-            out += [_single(a, shape.base(result, a), metric) for a in points]
     return out
 
 
@@ -122,9 +123,23 @@ def _flat(result, part, metric, x, what):
             f"{_price(first, shape.base(result, first))}.")
 
 
-def _single(arm, base, metric):
+def _group(result, base, metric):
+    """The arms that are compared with BASE and lie on no axis, in as many sentences as there are verdicts."""
+    arms = [a for a in result["arms"] if a["against"] == base["name"] and a is not base]
+    if len(arms) <= _FEW:
+        return [_single(result, a, base, metric) for a in arms]
+    out = []
+    for which in (1, -1, 0):
+        found = [a for a in arms if verdict(a, base, metric) == which]
+        told = [f"{shape.differs(result, a)} {units.percent(a['change'].get(metric.key))}" for a in found]
+        if told:
+            out.append(f"{_WORDS[which][0].upper()}{_WORDS[which][1:]} against that: {', '.join(told)}.")
+    return out
+
+
+def _single(result, arm, base, metric):
     """An arm that lies on no axis."""
     which = verdict(arm, base, metric)
-    return (f"{shape.full(arm['values'])}: {_WORDS[which]}, "
+    return (f"{shape.differs(result, arm)}: {_WORDS[which]}, "
             f"{units.percent(arm['change'].get(metric.key))} {metric.label}"
             f"{_price(arm, base) if which else ''}.")

@@ -6,6 +6,10 @@ import csv
 from . import metrics, shape, units
 
 
+# With more series than this each gets one column, and what it costs is in the table of everything.
+_WIDE = 4
+
+
 def side_by_side(result):
     """The primary metric along x, the series beside each other: (top, head, rows).
 
@@ -17,6 +21,8 @@ def side_by_side(result):
     primary = result["study"]["primary"]
     label = metrics.BY_KEY[primary].label
     lines = shape.series(result)
+    if len(lines) > _WIDE:
+        return _matrix(result, x, lines, primary)
     cpu = any(shape.value(a, "target_cpu") is not None for a in result["arms"])
     top, head = [""], [x]
     for name, _ in lines:
@@ -36,6 +42,17 @@ def side_by_side(result):
             row += _cells(next((a for a in arms if a["values"][x] == value), None), primary, cpu)
         rows.append(row)
     return top, head, rows
+
+
+def _matrix(result, x, lines, primary):
+    """One figure a cell: x down, a column a series."""
+    names = [k for k in result["study"]["factors"] if k != x]
+    top = ["", f"{metrics.BY_KEY[primary].label} by {', '.join(names)}"] + [""] * (len(lines) - 1)
+    rows = []
+    for value in sorted(result["study"]["factors"][x], key=units.number):
+        found = (next((a for a in arms if a["values"][x] == value), None) for _, arms in lines)
+        rows.append([value] + ["" if a is None else units.short(shape.value(a, primary)) for a in found])
+    return top, [x] + [name for name, _ in lines], rows
 
 
 def _cells(arm, primary, cpu):
@@ -68,11 +85,50 @@ _COLUMNS = (
 )
 
 
+# What the published studies of wake-ups tell, for jobs that log their IOPS.
+_SAMPLED = (
+    ("IOPS, sample by sample", "mean", "sample_mean", 3),
+    ("", "sd", "sample_sd", 3),
+    ("", "min", "sample_min", 3),
+    ("", "max", "sample_max", 3),
+    ("lat us", "p1", "lat_p1_us", 3),
+    ("", "p99.99", "lat_p99.99_us", 3),
+    ("jobs", "max/min", "job_spread", 3),
+    ("CPU us per I/O", "fio", "fio_us_per_io", 3),
+    ("", "target", "target_us_per_io", 3),
+    ("workers %", "", "worker_cpu", 3),
+    ("switches per I/O", "volunt.", "switches_per_io", 3),
+    ("", "invol.", "involuntary_per_io", 3),
+)
+
+
+def _labels(result):
+    """(headings, {arm's name: cells}) of the first columns: a column a factor, or one for all that is no workload."""
+    arms = result["arms"]
+    if not shape.patchy(result):
+        factors = list(result["study"]["factors"])
+        names = factors + [k for k in result["study"]["baseline"] or {} if k not in factors]
+        return names, {a["name"]: [a["values"].get(n, "-") for n in names] for a in arms}
+    bases = [a["values"] for a in arms if a["baseline"]]
+    apart = [k for k in bases[0] if any(b.get(k) != bases[0][k] for b in bases)]
+    return ["arm", *apart], {a["name"]: [shape.differs(result, a, apart), *(a["values"].get(k, "-") for k in apart)]
+                             for a in arms}
+
+
+def sampled(result):
+    """One row an arm: how steady it was, and what it cost; None where no job logged its IOPS."""
+    if not any(shape.value(a, "sample_mean") for a in result["arms"]):
+        return None
+    names, cells = _labels(result)
+    present = [c for c in _SAMPLED if any(shape.value(a, c[2]) is not None for a in result["arms"])]
+    rows = [cells[arm["name"]] + [units.short(shape.value(arm, c[2]), c[3]) for c in present]
+            for arm in result["arms"]]
+    return [""] * len(names) + [c[0] for c in present], names + [c[1] for c in present], rows
+
+
 def full(result):
     """One row an arm: (heads over heads, heads, rows)."""
-    factors = list(result["study"]["factors"])
-    extra = [k for k in result["study"]["baseline"] or {} if k not in factors]
-    names = factors + extra
+    names, cells = _labels(result)
     present = [c for c in _COLUMNS
                if any(shape.value(a, c[2]) is not None for a in result["arms"])]
     top = [""] * len(names) + ["IOPS", "", ""] + [c[0] for c in present]
@@ -81,7 +137,7 @@ def full(result):
     for arm in result["arms"]:
         iops = arm["metrics"]["iops"]
         change = "baseline" if arm["baseline"] else units.percent(arm["change"].get("iops"))
-        row = [arm["values"].get(n, "-") for n in names]
+        row = list(cells[arm["name"]])
         row += [units.short(iops["value"]) + ("!" if arm["marked"] else ""),
                 f"{units.short(iops['min'])}..{units.short(iops['max'])}", change]
         row += [units.short(shape.value(arm, c[2]), c[3]) for c in present]
@@ -124,7 +180,11 @@ def terminal(result):
         top, head, rows = both
         out += aligned([top, head], rows) + [""]
     top, head, rows = full(result)
-    return out + aligned([top, head], rows)
+    out += aligned([top, head], rows)
+    steady = sampled(result)
+    if steady:
+        out += ["", *aligned(list(steady[:2]), steady[2])]
+    return out
 
 
 def write_csv(result, path):

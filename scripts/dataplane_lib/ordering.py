@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A published ordering held against this result, in words: as published, the other way round, or not told apart."""
+
+from itertools import combinations
+
+from . import metrics, shape, units
+
+
+def sentences(result):
+    """What the result says about study.toml's [published], a few sentences a workload."""
+    told = result["study"].get("published")
+    if not told:
+        return []
+    out = []
+    bases = [a for a in result["arms"] if a["baseline"]]
+    for base in bases:
+        arms = _line(result, base, told["factor"])
+        if sum(name in arms for name in told["order"]) < 2:
+            continue
+        where = shape.workload(result, base) if len(bases) > 1 else ""
+        start = f"{where}: " if where else ""
+        out.append(start + _figures(result, arms, told))
+        out.append(start + _order(result, arms, told["order"]))
+        restless, steady = told.get("restless"), told.get("steady")
+        if restless in arms and steady in arms and shape.value(arms[restless], "sample_max"):
+            out.append(start + _restless(result, arms, restless, steady))
+    return out
+
+
+def _line(result, base, factor):
+    """{value of FACTOR: arm} of the arms that differ from BASE in nothing else."""
+    return {a["values"][factor]: a for a in result["arms"]
+            if a["against"] == base["name"] and {**base["values"], factor: None} == {**a["values"], factor: None}
+            and factor in a["values"]}
+
+
+def _figures(result, arms, told):
+    """Published and measured, each from the best down."""
+    published = " > ".join(f"{name} {value:g}" for name, value in zip(told["order"], told["values"]))
+    key = result["study"]["primary"]
+    metric = metrics.BY_KEY[key]
+    here = sorted((n for n in told["order"] if n in arms), key=lambda n: -shape.value(arms[n], key) * metric.better)
+    measured = ", ".join(f"{n} {units.short(shape.value(arms[n], key))}" for n in here)
+    return f"published ({told['source']}): {published} {told['unit']}; here: {measured} {metric.label}."
+
+
+def _values(result, arm, key):
+    """The metric's figures of ARM's runs, in the order of the rounds."""
+    runs = [r for r in result["runs"] if r["arm"] == arm["name"]]
+    return [r["metrics"][key] for r in sorted(runs, key=lambda r: r["repeat"])]
+
+
+def _order(result, arms, order):
+    """Every pair of the published order, judged with the p of all of them corrected together."""
+    from . import stats  # scipy takes a while, and most reports have no need of it
+    key = result["study"]["primary"]
+    better = metrics.BY_KEY[key].better or 1
+    pairs = list(combinations([n for n in order if n in arms], 2))
+    found = [stats.paired(_values(result, arms[b], key), _values(result, arms[a], key)) for a, b in pairs]
+    if not found[0].enough:
+        few = found[0].n
+        return (f"{few} {'run' if few == 1 else 'runs'} an arm cannot tell their order ({stats.FEWEST_PAIRS} can, "
+                "more is better): none of it is confirmed or refuted.")
+    ps = stats.holm([f.p for f in found])
+    as_told, reverse, same = [], [], []
+    for (a, b), f, p in zip(pairs, found, ps):
+        text = f"{a} against {b} {_change(f)}"
+        if f.resolved and p <= 1 - stats.LEVEL:
+            (as_told if f.estimate * better > 0 else reverse).append(text)
+        else:
+            same.append(text)
+    parts = [f"as published: {'; '.join(as_told)}"] if as_told else []
+    parts += [f"the other way round: {'; '.join(reverse)}"] if reverse else []
+    parts += [f"cannot be told apart: {'; '.join(same)}"] if same else []
+    head = f"of the {len(pairs)} pairs in that order {len(as_told)} came back, {len(reverse)} turned round"
+    return f"{head}, {len(same)} cannot be told apart. " + ". ".join(p[0].upper() + p[1:] for p in parts) + "."
+
+
+def _change(found):
+    unit = "%" if found.kind == "ratio" else ""
+    return f"{found.estimate:+.1f}{unit} [{found.low:+.1f}, {found.high:+.1f}]"
+
+
+def _restless(result, arms, restless, steady):
+    """Does one peak higher than the other, and swing more?"""
+    a, b = arms[restless], arms[steady]
+    peaks = ("a higher peak", "a lower peak", "no clearly different peak")
+    swings = ("swings more", "swings less", "swings no clearly different amount")
+    return (f"{restless} reached {units.short(shape.value(a, 'sample_max'))} in its best sample, {steady} "
+            f"{units.short(shape.value(b, 'sample_max'))}: {_judged(result, a, b, 'sample_max', peaks)}; standard deviation "
+            f"{units.short(shape.value(a, 'sample_sd'))} against {units.short(shape.value(b, 'sample_sd'))}: "
+            f"{_judged(result, a, b, 'sample_sd', swings)}.")
+
+
+def _judged(result, a, b, key, words):
+    from . import stats
+    found = stats.paired(_values(result, b, key), _values(result, a, key))
+    if not found.resolved:
+        return words[2]
+    return words[0] if found.estimate > 0 else words[1]
