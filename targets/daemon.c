@@ -60,36 +60,42 @@ static int start_threads(struct daemon *d)
 	return 0;
 }
 
-static int choose_socket(struct daemon *d)
+static int choose_sockets(struct daemon *d)
 {
 	int ret;
 
-	if (d->o.socket)
-		strcpy(d->socket, d->o.socket);
+	for (unsigned int i = 0; i < d->o.sockets.nr; i++)
+		strcpy(d->device[i].socket, d->o.sockets.path[i]);
 	if (!d->o.run)
 		return 0;
-	ret = run_private_socket(d->socket, sizeof(d->socket));
+	ret = run_private_socket(d->device[0].socket, sizeof(d->device[0].socket));
 	if (ret)
 		fprintf(stderr, "cannot make a private socket: %s\n", strerror(-ret));
 	return ret;
 }
 
-static void release_socket(struct daemon *d)
+static void stop_listening(struct daemon *d, unsigned int nr)
 {
+	for (unsigned int i = 0; i < nr; i++)
+		d->ops->close(d, i);
 	if (d->o.run)
-		run_remove_private_socket(d->socket);
+		run_remove_private_socket(d->device[0].socket);
 }
 
-static int listen_on(struct daemon *d)
+static int listen_on_all(struct daemon *d)
 {
-	int ret = choose_socket(d);
+	int ret = choose_sockets(d);
 
 	if (ret)
 		return ret;
-	ret = d->ops->listen(d);
-	if (ret)
-		release_socket(d);
-	return ret;
+	for (unsigned int i = 0; i < d->nr_devices; i++) {
+		ret = d->ops->listen(d, i);
+		if (ret) {
+			stop_listening(d, i);
+			return ret;
+		}
+	}
+	return 0;
 }
 
 static int start_command(struct daemon *d)
@@ -101,7 +107,7 @@ static int start_command(struct daemon *d)
 	if (!d->o.run)
 		return 0;
 	d->ops->uri(d, uri, sizeof(uri));
-	ret = run_command(d->o.run, d->socket, uri, &d->child);
+	ret = run_command(d->o.run, d->device[0].socket, uri, &d->child);
 	if (!ret) {
 		d->child_fd = run_pidfd(d->child);
 		ret = d->child_fd < 0 ? d->child_fd : 0;
@@ -189,20 +195,22 @@ static bool on_signal(struct daemon *d)
 /* Serve until a signal or the end of --run's command. */
 static void serve(struct daemon *d)
 {
-	struct pollfd fds[] = {
+	struct pollfd fds[2 + TARGET_SOCKETS_MAX] = {
 		{ .fd = d->signal_fd, .events = POLLIN },
-		{ .fd = d->listen_fd, .events = POLLIN },
 		{ .fd = d->child_fd, .events = POLLIN },
 	};
 
+	for (unsigned int i = 0; i < d->nr_devices; i++)
+		fds[2 + i] = (struct pollfd) { .fd = d->device[i].listen_fd, .events = POLLIN };
 	for (;;) {
-		if (poll(fds, 3, -1) < 0)
+		if (poll(fds, 2 + d->nr_devices, -1) < 0)
 			continue;
-		if (fds[1].revents)
-			d->ops->accept(d);
+		for (unsigned int i = 0; i < d->nr_devices; i++)
+			if (fds[2 + i].revents)
+				d->ops->accept(d, i);
 		if (fds[0].revents && on_signal(d))
 			return;
-		if (fds[2].revents)
+		if (fds[1].revents)
 			return;
 	}
 }
@@ -229,21 +237,49 @@ static int run(struct daemon *d)
 {
 	int status = 1, ret;
 
-	ret = listen_on(d);
+	ret = listen_on_all(d);
 	if (ret)
 		return 1;
 	/* Clients may connect meanwhile, and wait. */
-	backend_warm(&d->backend);
+	for (unsigned int i = 0; i < d->nr_devices; i++)
+		backend_warm(&d->device[i].backend);
 	d->started_ns = clock_ns();
 	ret = start_command(d);
 	if (!ret)
 		serve(d);
 	status = end_command(d);
-	d->ops->close(d);
-	release_socket(d);
+	stop_listening(d, d->nr_devices);
 	if (ret || save_stats(d))
 		status = status ? status : 1;
 	return status;
+}
+
+static void close_devices(struct daemon *d, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		backend_close(&d->device[i].backend);
+	free(d->device);
+}
+
+static int open_devices(struct daemon *d)
+{
+	struct backend_config config = target_options_backend(&d->o, false);
+
+	d->nr_devices = d->o.sockets.nr ? : 1;
+	d->device = calloc(d->nr_devices, sizeof(*d->device));
+	if (!d->device) {
+		fprintf(stderr, "devices: %s\n", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	for (unsigned int i = 0; i < d->nr_devices; i++) {
+		int ret = backend_open(&d->device[i].backend, &config);
+
+		if (ret) {
+			close_devices(d, i);
+			return ret;
+		}
+	}
+	return 0;
 }
 
 /**
@@ -257,7 +293,6 @@ static int run(struct daemon *d)
  */
 int daemon_main(struct daemon *d, const struct daemon_ops *ops, int argc, char **argv)
 {
-	struct backend_config backend;
 	int status = 1, ret;
 
 	d->ops = ops;
@@ -265,15 +300,12 @@ int daemon_main(struct daemon *d, const struct daemon_ops *ops, int argc, char *
 	if (ret)
 		return ret < 0;
 	d->signal_fd = open_signals();
-	if (d->signal_fd < 0)
-		return 1;
-	backend = target_options_backend(&d->o, false);
-	if (backend_open(&d->backend, &backend))
+	if (d->signal_fd < 0 || open_devices(d))
 		return 1;
 	if (!start_threads(d)) {
 		status = run(d);
 		stop_threads(d, d->o.iothreads);
 	}
-	backend_close(&d->backend);
+	close_devices(d, d->nr_devices);
 	return status;
 }

@@ -9,18 +9,31 @@
 struct daemon;
 
 /**
+ * struct daemon_device - a disk and where it is found
+ * @backend: where the data is
+ * @socket: path it listens on; empty for another place
+ * @listen_fd: listening
+ */
+struct daemon_device {
+	struct backend backend;
+	char socket[108];
+	int listen_fd;
+};
+
+/**
  * struct daemon_ops - what is a target's own
  * @program: its command line
- * @listen: make the listening socket and set daemon->listen_fd; 0 or a negative errno, reported
- * @accept: let waiting clients in; listen_fd is readable
- * @close: stop listening, finish what is in flight, end all clients
+ * @listen: make the listening socket of device @i and set its listen_fd; 0 or a negative
+ *	errno, reported
+ * @accept: let waiting clients of device @i in; its listen_fd is readable
+ * @close: stop listening, finish what is in flight at device @i, end all its clients
  * @uri: what $uri is for --run's command
  */
 struct daemon_ops {
 	const struct target_program *program;
-	int (*listen)(struct daemon *d);
-	void (*accept)(struct daemon *d);
-	void (*close)(struct daemon *d);
+	int (*listen)(struct daemon *d, unsigned int i);
+	void (*accept)(struct daemon *d, unsigned int i);
+	void (*close)(struct daemon *d, unsigned int i);
 	void (*uri)(const struct daemon *d, char *uri, size_t len);
 };
 
@@ -28,10 +41,9 @@ struct daemon_ops {
  * struct daemon - a target
  * @ops: its own part; a target embeds this as first member
  * @o: what it was asked to do
- * @backend: where the data is
+ * @device: its disks, all served by the same iothreads
+ * @nr_devices: how many they are
  * @lanes: @o.iothreads iothreads
- * @socket: path it listens on; empty for another place
- * @listen_fd: listening
  * @signal_fd: SIGTERM, SIGINT and SIGUSR1
  * @child: the command of --run, 0 without
  * @child_fd: readable when it has ended, -1 without
@@ -40,10 +52,9 @@ struct daemon_ops {
 struct daemon {
 	const struct daemon_ops *ops;
 	struct target_options o;
-	struct backend backend;
+	struct daemon_device *device;
+	unsigned int nr_devices;
 	struct lane *lanes;
-	char socket[108];
-	int listen_fd;
 	int signal_fd;
 	pid_t child;
 	int child_fd;

@@ -8,8 +8,7 @@
 
 static const struct option_desc table[] = {
 	{ OPT_TOPIC, .help = "Where it is found" },
-	{ OPT_STR, "socket", "PATH", .once = true, AT(socket),
-	  .help = "listen on this unix socket" },
+	ROW_SOCKET("listen on this unix socket; each of several is a disk of its own"),
 	{ OPT_U32, "port", "N", .min = 1, .max = 65535, AT(port),
 	  .help = "listen on this TCP port (10809 is NBD's own)" },
 	{ OPT_STR, "bind", "ADDRESS", AT(bind),
@@ -65,10 +64,10 @@ static const struct options_program text = {
 
 static int check(const struct target_options *o, const char *argv0)
 {
-	if (!o->socket && !o->port && !o->run)
+	if (!o->sockets.nr && !o->port && !o->run)
 		return options_error(argv0, NULL,
 				     "needs --socket PATH, --port N or --run COMMAND, see --help");
-	if (o->socket && o->port)
+	if (o->sockets.nr && o->port)
 		return options_error(argv0, "port", "excludes --socket");
 	if (o->bind && !o->port)
 		return options_error(argv0, "bind", "needs --port");

@@ -7,17 +7,17 @@
 #define LOOPBACK	"127.0.0.1"
 
 /**
- * struct nbd_target - the daemon and the export it serves
+ * struct nbd_target - the daemon and its exports, one a socket
  */
 struct nbd_target {
 	struct daemon daemon;		/* first */
-	struct nbd_server server;
+	struct nbd_server server[TARGET_SOCKETS_MAX];
 	char description[64];
 };
 
-static struct nbd_server *server(struct daemon *d)
+static struct nbd_server *server(struct daemon *d, unsigned int i)
 {
-	return &((struct nbd_target *)d)->server;
+	return &((struct nbd_target *)d)->server[i];
 }
 
 static const char *export_name(const struct daemon *d)
@@ -30,16 +30,17 @@ static const char *address(const struct daemon *d)
 	return d->o.bind ? d->o.bind : LOOPBACK;
 }
 
-static int start_listening(struct daemon *d)
+static int start_listening(struct daemon *d, unsigned int i)
 {
 	struct nbd_target *t = (struct nbd_target *)d;
-	struct nbd_server *s = server(d);
+	struct daemon_device *device = &d->device[i];
+	struct nbd_server *s = server(d, i);
 	int ret;
 
 	snprintf(t->description, sizeof(t->description), "fio-dataplane, %s backend",
-		 d->backend.ops->name);
+		 device->backend.ops->name);
 	s->disk = (struct nbd_disk) {
-		.backend = &d->backend,
+		.backend = &device->backend,
 		.name = export_name(d),
 		.description = t->description,
 		.block_size = d->o.block_size,
@@ -50,22 +51,22 @@ static int start_listening(struct daemon *d)
 	if (d->o.port)
 		ret = listener_open_tcp(&s->listener, address(d), d->o.port);
 	else
-		ret = listener_open_unix(&s->listener, d->socket);
+		ret = listener_open_unix(&s->listener, device->socket);
 	if (ret)
 		return ret;
 	nbd_server_start(s);
-	d->listen_fd = s->listener.fd;
+	device->listen_fd = s->listener.fd;
 	return 0;
 }
 
-static void let_in(struct daemon *d)
+static void let_in(struct daemon *d, unsigned int i)
 {
-	nbd_server_accept(server(d));
+	nbd_server_accept(server(d, i));
 }
 
-static void stop_serving(struct daemon *d)
+static void stop_serving(struct daemon *d, unsigned int i)
 {
-	nbd_server_close(server(d));
+	nbd_server_close(server(d, i));
 }
 
 /* Append a part of a URI; what has a meaning there, or no place, is escaped (RFC 3986). */
@@ -94,7 +95,7 @@ static void uri(const struct daemon *d, char *uri, size_t len)
 	if (d->o.port)
 		return;
 	strncat(uri, "?socket=", len - strlen(uri) - 1);
-	append_escaped(uri, len, d->socket);
+	append_escaped(uri, len, d->device[0].socket);
 }
 
 static const struct daemon_ops ops = {

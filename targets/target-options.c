@@ -44,6 +44,27 @@ static const char *const aio_names[] = {
 	[TARGET_AIO_INLINE]	= "inline",
 };
 
+int parse_socket(const char *s, void *value)
+{
+	struct target_sockets *sockets = value;
+	size_t max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+
+	if (!*s || strlen(s) > max || sockets->nr == TARGET_SOCKETS_MAX)
+		return -EINVAL;
+	sockets->path[sockets->nr++] = s;
+	return 0;
+}
+
+void format_sockets(const void *value, char *buf, size_t len)
+{
+	const struct target_sockets *sockets = value;
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (unsigned int i = 0; i < sockets->nr && at < len; i++)
+		at += (size_t)snprintf(buf + at, len - at, "%s%s", i ? " " : "", sockets->path[i]);
+}
+
 int parse_backend(const char *s, void *value)
 {
 	struct target_backend *b = value;
@@ -104,12 +125,13 @@ void format_delay(const void *value, char *buf, size_t len)
 
 static int check_place(const struct target_options *o, const char *argv0)
 {
-	size_t max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
-
-	if (o->socket && o->run)
+	if (o->sockets.nr && o->run)
 		return options_error(argv0, "run", "brings its own socket, so it excludes --socket");
-	if (o->socket && strlen(o->socket) > max)
-		return options_error(argv0, "socket", "'%s' is too long for a socket (%zu bytes)", o->socket, max);
+	for (unsigned int i = 0; i < o->sockets.nr; i++)
+		for (unsigned int j = 0; j < i; j++)
+			if (!strcmp(o->sockets.path[i], o->sockets.path[j]))
+				return options_error(argv0, "socket", "'%s' is given twice",
+						     o->sockets.path[i]);
 	return 0;
 }
 
@@ -260,7 +282,7 @@ struct poll_policy target_options_policy(const struct target_options *o)
 /* What only a process of its own can do. */
 static int check_embedded(const struct target_options *o, const char *argv0)
 {
-	const char *bad = o->socket ? "socket" : o->run ? "run" : o->stats ? "stats" :
+	const char *bad = o->sockets.nr ? "socket" : o->run ? "run" : o->stats ? "stats" :
 			  o->help ? "help" : o->man ? "man" : o->version ? "version" : NULL;
 
 	if (bad)
@@ -296,7 +318,8 @@ int target_options_parse_embedded(struct target_options *o, const char *text, co
 		ret = check_embedded(o, name);
 out:
 	/* The only options that point into it are refused. */
-	o->socket = o->run = o->stats = NULL;
+	o->sockets.nr = 0;
+	o->run = o->stats = NULL;
 	free(copy);
 	return ret;
 }

@@ -18,6 +18,14 @@ struct target_backend {
 	char path[PATH_MAX];		/* of file:PATH, else empty */
 };
 
+#define TARGET_SOCKETS_MAX	64
+
+/* struct target_sockets - What all --socket say */
+struct target_sockets {
+	const char *path[TARGET_SOCKETS_MAX];
+	unsigned int nr;
+};
+
 enum target_aio {
 	TARGET_AIO_DEFAULT,		/* not given: threads for a file, else inline */
 	TARGET_AIO_THREADS,
@@ -31,7 +39,7 @@ enum target_aio {
  * the programs share, their own tables the others. Strings are NULL if not given.
  */
 struct target_options {
-	const char *socket;
+	struct target_sockets sockets;
 	const char *run;
 
 	struct target_backend backend;

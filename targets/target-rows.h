@@ -9,6 +9,8 @@
 #define AT(field)	.offset = offsetof(struct target_options, field)
 #define SECOND		UINT64_C(1000000000)
 
+int parse_socket(const char *s, void *value);
+void format_sockets(const void *value, char *buf, size_t len);
 int parse_backend(const char *s, void *value);
 void format_backend(const void *value, char *buf, size_t len);
 int parse_aio(const char *s, void *value);
@@ -20,6 +22,12 @@ extern const char *const poll_names[];
 extern const char *const pool_queue_names[];
 extern const char *const completion_names[];
 extern const char *const wakeup_names[];
+
+#define ROW_SOCKET(text) \
+	{ OPT_CUSTOM, "socket", "PATH", AT(sockets), \
+	  .parse = parse_socket, .format = format_sockets, \
+	  .accepts = "one of at most 64 paths of up to 107 bytes", \
+	  .help = text }
 
 #define ROW_RUN \
 	{ OPT_STR, "run", "COMMAND", .once = true, AT(run), \

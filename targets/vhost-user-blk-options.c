@@ -6,8 +6,7 @@
 
 static const struct option_desc table[] = {
 	{ OPT_TOPIC, .help = "Where it is found" },
-	{ OPT_STR, "socket", "PATH", .once = true, AT(socket),
-	  .help = "listen on this unix socket" },
+	ROW_SOCKET("listen on this unix socket; each of several is a device of its own"),
 	ROW_RUN,
 	ROWS_DEVICE,
 	ROWS_AIO,
@@ -60,7 +59,7 @@ static const struct options_program text = {
 
 static int check(const struct target_options *o, const char *argv0)
 {
-	if (!o->socket && !o->run)
+	if (!o->sockets.nr && !o->run)
 		return options_error(argv0, NULL, "needs --socket PATH or --run COMMAND, see --help");
 	return 0;
 }

@@ -5,48 +5,51 @@
 #include "targets/vhost-user/server.h"
 
 /**
- * struct vhost_user_blk_target - the daemon and the device it serves
+ * struct vhost_user_blk_target - the daemon and where its devices are served
  */
 struct vhost_user_blk_target {
 	struct daemon daemon;		/* first */
-	struct server server;
+	struct server server[TARGET_SOCKETS_MAX];
 };
 
-static struct server *server(struct daemon *d)
+static struct server *server(struct daemon *d, unsigned int i)
 {
-	return &((struct vhost_user_blk_target *)d)->server;
+	return &((struct vhost_user_blk_target *)d)->server[i];
 }
 
-static int start_listening(struct daemon *d)
+static int start_listening(struct daemon *d, unsigned int i)
 {
-	struct server *s = server(d);
+	struct daemon_device *device = &d->device[i];
+	struct server *s = server(d, i);
 	int ret;
 
-	blk_device_init(&s->dev, &d->backend, d->o.block_size, d->o.read_only, d->o.num_queues);
+	blk_device_init(&s->dev, &device->backend, d->o.block_size, d->o.read_only, d->o.num_queues);
 	s->num_queues = d->o.num_queues;
 	s->queue_size = d->o.queue_size;
 	s->lanes = d->lanes;
 	s->nr_lanes = d->o.iothreads;
-	ret = server_listen(s, d->socket);
+	/* So that devices of one queue do not all end up on the first iothread. */
+	s->next_id = i;
+	ret = server_listen(s, device->socket);
 	if (!ret)
-		d->listen_fd = s->listener.fd;
+		device->listen_fd = s->listener.fd;
 	return ret;
 }
 
-static void let_in(struct daemon *d)
+static void let_in(struct daemon *d, unsigned int i)
 {
-	server_accept(server(d));
+	server_accept(server(d, i));
 }
 
-static void stop_serving(struct daemon *d)
+static void stop_serving(struct daemon *d, unsigned int i)
 {
-	server_close(server(d));
+	server_close(server(d, i));
 }
 
 /* A vhost-user device has no URI; its socket is all there is to say. */
 static void uri(const struct daemon *d, char *uri, size_t len)
 {
-	snprintf(uri, len, "%s", d->socket);
+	snprintf(uri, len, "%s", d->device[0].socket);
 }
 
 static const struct daemon_ops ops = {

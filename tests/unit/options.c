@@ -76,7 +76,8 @@ static void test_defaults(void **state)
 
 	(void)state;
 	parse_good(&o, "--socket /s");
-	assert_string_equal(o.socket, "/s");
+	assert_int_equal(o.sockets.nr, 1);
+	assert_string_equal(o.sockets.path[0], "/s");
 	assert_null(o.run);
 	assert_null(o.stats);
 	assert_ptr_equal(o.backend.ops, &null_backend);
@@ -103,7 +104,7 @@ static void test_every_option(void **state)
 		       "--read-only --delay uniform:1us,2us --request-cost 3us "
 		       "--num-queues 256");
 	assert_string_equal(o.run, "true");
-	assert_null(o.socket);
+	assert_int_equal(o.sockets.nr, 0);
 	assert_ptr_equal(o.backend.ops, &ram_backend);
 	assert_true(o.size == 4 << 20 && o.block_size == 4096);
 	assert_true(o.read_only);
@@ -135,7 +136,10 @@ static void test_last_one_counts(void **state)
 	assert_int_equal(o.poll, POLL_FIXED);
 	assert_true(o.size == 2 << 20);
 
-	parse_bad("--socket a --socket b", "--socket: may be given only once");
+	parse_good(&o, "--socket a --socket b");
+	assert_int_equal(o.sockets.nr, 2);
+	parse_bad("--socket a --socket a", "--socket: 'a' is given twice");
+	parse_bad("--run a --run b", "--run: may be given only once");
 }
 
 static void test_bad_values(void **state)
@@ -218,7 +222,7 @@ static void test_long_socket(void **state)
 	path[108] = '\0';
 	snprintf(line, sizeof(line), "--socket %s", path);
 	snprintf(want, sizeof(want),
-		 "--socket: '%s' is too long for a socket (107 bytes)", path);
+		 "--socket: '%s' is not one of at most 64 paths of up to 107 bytes", path);
 	parse_bad(line, want);
 }
 
