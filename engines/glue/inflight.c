@@ -34,6 +34,7 @@ void inflight_free(struct inflight *f)
 	free(f->waiting);
 	free(f->queued);
 	free(f->event);
+	*f = (struct inflight) { 0 };
 }
 
 /**

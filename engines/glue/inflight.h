@@ -2,8 +2,6 @@
 #ifndef ENGINES_GLUE_INFLIGHT_H
 #define ENGINES_GLUE_INFLIGHT_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include "base/clock.h"
 #include "engines/glue/fio-compat.h"
 
@@ -11,9 +9,6 @@
  * The io_us of a job on their way through an engine. Nothing is allocated once the job
  * runs; completions come back in the order in which the engine reports them.
  */
-
-/* Calls of getevents() between two looks at the clock. */
-#define INFLIGHT_CALLS_PER_CLOCK	64
 
 /**
  * struct job_io - an io_u on its way; one request, or several where the device's limits

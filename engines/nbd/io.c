@@ -3,6 +3,9 @@
 
 /* The path of a request: queue, commit, getevents, event. */
 
+/* Calls of getevents() between two looks at the clock. */
+#define CALLS_PER_CLOCK	64
+
 static struct nbd_job *job(struct thread_data *td)
 {
 	return td->io_ops_data;
@@ -214,7 +217,7 @@ int nbd_job_getevents(struct thread_data *td, unsigned int min, unsigned int max
 	bool looked = false;
 
 	(void)t;
-	if (!(++j->f.calls % INFLIGHT_CALLS_PER_CLOCK))
+	if (!(++j->f.calls % CALLS_PER_CLOCK))
 		check_age(j);
 
 	j->f.nr_event = 0;

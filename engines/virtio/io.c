@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "base/clock.h"
 #include "engines/virtio/job.h"
 
 /* The path of a request: queue, commit, getevents, event. */
@@ -15,36 +14,18 @@ static struct virtio_job *job(struct thread_data *td)
 /* The job ends: whatever is in flight has failed, and nothing more will be queued. */
 static void die(struct virtio_job *j, int err)
 {
-	const struct virtio_options *o = j->td->eo;
+	const struct virtio_options *o = j->f.td->eo;
 
-	if (j->dead)
+	if (j->f.dead)
 		return;
-	j->dead = err;
+	j->f.dead = err;
 	if (err == ETIMEDOUT)
-		log_err("%s: no answer from %s device '%s' for %u s (stuck_timeout)\n", j->td->o.name,
+		log_err("%s: no answer from %s device '%s' for %u s (stuck_timeout)\n", j->f.td->o.name,
 			j->dev->transport->name, j->dev->key, o->stuck_timeout);
 	else
-		log_err("%s: %s device '%s': %s\n", j->td->o.name, j->dev->transport->name,
+		log_err("%s: %s device '%s': %s\n", j->f.td->o.name, j->dev->transport->name,
 			j->dev->key, err == ECONNRESET ? "has closed the connection" : strerror(err));
-	td_verror(j->td, err, "virtio-blk device");
-}
-
-static void complete(struct virtio_job *j, struct job_io *io, int err)
-{
-	io->busy = false;
-	io->waits = false;
-	io->io_u->error = err;
-	j->event[j->nr_event++] = io->io_u;
-}
-
-/* Everything fio waits for comes back at once, with the errno that ended the job. */
-static void fail_all(struct virtio_job *j)
-{
-	j->nr_waiting = 0;
-	for (unsigned int i = 0; i < j->nr_io; i++) {
-		if (j->io[i].busy)
-			complete(j, &j->io[i], j->dead);
-	}
+	td_verror(j->f.td, err, "virtio-blk device");
 }
 
 /* Bytes the device takes in one request. */
@@ -85,23 +66,6 @@ static bool issue(struct virtio_job *j, struct job_io *io)
 	return true;
 }
 
-static enum fio_q_status fail_now(struct io_u *io_u, int err)
-{
-	io_u->error = err;
-	return FIO_Q_COMPLETED;
-}
-
-/*
- * An io_u without a slot waits here, and all that come after it. fio is not told that the
- * queue is full: to a write that it has to offer twice it gives a second verify seed, of
- * which its own verification knows nothing (backend.c, do_io()).
- */
-static void wait_for_slots(struct virtio_job *j, struct job_io *io)
-{
-	io->waits = true;
-	j->waiting[(j->first_waiting + j->nr_waiting++) % j->nr_io] = io;
-}
-
 /**
  * virtio_job_queue - fio hook: queue an io_u; the device sees it at commit
  * @td: the job
@@ -112,13 +76,12 @@ static void wait_for_slots(struct virtio_job *j, struct job_io *io)
 enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
 {
 	struct virtio_job *j = job(td);
-	struct job_io *io = io_u->engine_data;
+	struct job_io *io;
 
 	fio_ro_check(td, io_u);
-	if (j->dead)
-		return fail_now(io_u, j->dead);
+	if (j->f.dead)
+		return inflight_fail_now(io_u, j->f.dead);
 
-	*io = (struct job_io) { .io_u = io_u };
 	switch (io_u->ddir) {
 	case DDIR_READ:
 	case DDIR_WRITE:
@@ -134,33 +97,13 @@ enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
 			return FIO_Q_COMPLETED;
 		break;
 	default:
-		return fail_now(io_u, EINVAL);
+		return inflight_fail_now(io_u, EINVAL);
 	}
-	if (j->nr_waiting || !issue(j, io))
-		wait_for_slots(j, io);
-	io->busy = true;
-	j->queued[j->nr_queued++] = io_u;
+	io = inflight_begin(io_u);
+	if (j->f.nr_waiting || !issue(j, io))
+		inflight_wait(&j->f, io);
+	inflight_queued(&j->f, io);
 	return FIO_Q_QUEUED;
-}
-
-/*
- * clat starts here: one clock reading for the batch, taken once the device can see it, as
- * fio's io_uring engine does. Before, it would only delay the device.
- */
-static void set_issue_times(struct virtio_job *j)
-{
-	struct timespec now;
-
-	if (fio_fill_issue_time(j->td)) {
-		fio_gettime(&now, NULL);
-		if (j->td->o.read_iolog_file)
-			j->td->last_issue = now;
-		for (unsigned int i = 0; i < j->nr_queued; i++) {
-			j->queued[i]->issue_time = now;
-			io_u_queued(j->td, j->queued[i]);
-		}
-	}
-	j->nr_queued = 0;
 }
 
 /**
@@ -174,13 +117,12 @@ int virtio_job_commit(struct thread_data *td)
 	struct virtio_job *j = job(td);
 	int ret;
 
-	if (!j->nr_queued || j->dead)
+	if (!j->f.nr_queued || j->f.dead)
 		return 0;
 	ret = blk_queue_submit(&j->queue);
 	if (ret)
 		die(j, -ret);
-	io_u_mark_submit(td, j->nr_queued);
-	set_issue_times(j);
+	inflight_committed(&j->f);
 	return 0;
 }
 
@@ -189,13 +131,10 @@ static void continue_waiting(struct virtio_job *j)
 {
 	int ret;
 
-	if (!j->nr_waiting)
+	if (!j->f.nr_waiting)
 		return;
-	while (j->nr_waiting && issue(j, j->waiting[j->first_waiting])) {
-		j->waiting[j->first_waiting]->waits = false;
-		j->first_waiting = (j->first_waiting + 1) % j->nr_io;
-		j->nr_waiting--;
-	}
+	while (j->f.nr_waiting && issue(j, inflight_first_waiting(&j->f)))
+		inflight_end_wait(&j->f);
 	ret = blk_queue_submit(&j->queue);
 	if (ret)
 		die(j, -ret);
@@ -204,7 +143,7 @@ static void continue_waiting(struct virtio_job *j)
 /* Take completions until @max io_us are done or none is there. */
 static void reap(struct virtio_job *j, unsigned int max)
 {
-	while (j->nr_event < max) {
+	while (j->f.nr_event < max) {
 		struct job_io *io;
 		int err, ret = blk_queue_next(&j->queue, (void **)&io, &err);
 
@@ -212,25 +151,16 @@ static void reap(struct virtio_job *j, unsigned int max)
 			die(j, -ret);
 		if (ret <= 0)
 			return;
-		if (err && !io->error)
-			io->error = err;
-		if (!--io->parts && !io->waits)
-			complete(j, io, io->error);
+		inflight_part_done(&j->f, io, err);
 	}
 }
 
-/*
- * The age of requests is counted in seconds that this job has looked at its queue, so
- * that a job which was busy elsewhere (thinktime=) does not find its requests too old.
- */
 static void check_age(struct virtio_job *j)
 {
-	const struct virtio_options *o = j->td->eo;
-	uint64_t now = clock_ns();
+	const struct virtio_options *o = j->f.td->eo;
 
-	if (now - j->aged_ns < 1000000000)
+	if (!inflight_second_passed(&j->f))
 		return;
-	j->aged_ns = now;
 	j->queue.age++;
 	if (blk_queue_stuck(&j->queue, o->stuck_timeout))
 		die(j, ETIMEDOUT);
@@ -259,19 +189,19 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 		limited = ns < timeout;
 		timeout = limited ? ns : timeout;
 	}
-	if (!(++j->calls % CALLS_PER_CLOCK))
+	if (!(++j->f.calls % CALLS_PER_CLOCK))
 		check_age(j);
 
-	j->nr_event = 0;
-	while (!j->dead) {
+	j->f.nr_event = 0;
+	while (!j->f.dead) {
 		int ret;
 
 		reap(j, max);
 		continue_waiting(j);
-		if ((j->nr_event && j->nr_event >= min) || j->dead)
+		if ((j->f.nr_event && j->f.nr_event >= min) || j->f.dead)
 			break;
 		ret = blk_queue_settle(&j->queue);
-		if (!ret && j->nr_event >= min)
+		if (!ret && j->f.nr_event >= min)
 			break;
 		if (!ret)
 			ret = waiter_wait(&j->waiter, timeout);
@@ -280,9 +210,9 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 		if (ret)
 			die(j, -ret);
 	}
-	if (j->dead)
-		fail_all(j);
-	return j->nr_event;
+	if (j->f.dead)
+		inflight_fail_all(&j->f);
+	return j->f.nr_event;
 }
 
 /**
@@ -294,5 +224,5 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
  */
 struct io_u *virtio_job_event(struct thread_data *td, int event)
 {
-	return job(td)->event[event];
+	return job(td)->f.event[event];
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "base/clock.h"
 #include "engines/glue/glue.h"
 #include "engines/virtio/job.h"
 
@@ -53,7 +52,7 @@ static void ring_disarm(void *arg)
 
 static void init_waiter(struct virtio_job *j)
 {
-	const struct virtio_options *o = j->td->eo;
+	const struct virtio_options *o = j->f.td->eo;
 	struct wait_source source = {
 		.ready = ring_ready,
 		.arm = ring_arm,
@@ -68,10 +67,7 @@ static void init_waiter(struct virtio_job *j)
 
 static void free_job(struct virtio_job *j)
 {
-	free(j->io);
-	free(j->waiting);
-	free(j->queued);
-	free(j->event);
+	inflight_free(&j->f);
 	free(j);
 }
 
@@ -81,12 +77,7 @@ static struct virtio_job *alloc_job(struct thread_data *td)
 
 	if (!j)
 		return NULL;
-	j->td = td;
-	j->io = calloc(td->o.iodepth, sizeof(*j->io));
-	j->waiting = calloc(td->o.iodepth, sizeof(*j->waiting));
-	j->queued = calloc(td->o.iodepth, sizeof(*j->queued));
-	j->event = calloc(td->o.iodepth, sizeof(*j->event));
-	if (!j->io || !j->waiting || !j->queued || !j->event) {
+	if (inflight_alloc(&j->f, td)) {
 		free_job(j);
 		return NULL;
 	}
@@ -98,18 +89,18 @@ static int take_queue(struct virtio_job *j)
 	struct shared_queue *q;
 	int ret;
 
-	ret = shared_device_claim(j->dev, j->td, &j->index);
+	ret = shared_device_claim(j->dev, j->f.td, &j->index);
 	if (ret)
 		return ret;
 	q = &j->dev->queue[j->index];
 	ret = blk_queue_init(&j->queue, q->mem, j->dev->queue_size, 0, j->dev->features, q->kick_fd);
 	if (ret) {
-		log_err("%s: cannot use queue %u: %s\n", j->td->o.name, j->index,
+		log_err("%s: cannot use queue %u: %s\n", j->f.td->o.name, j->index,
 			ret == -EBUSY ? "an earlier job left requests in it" : strerror(-ret));
 		goto release;
 	}
 	if (j->dev->transport->attach)
-		ret = j->dev->transport->attach(j->dev, j->td, j->index);
+		ret = j->dev->transport->attach(j->dev, j->f.td, j->index);
 	if (!ret)
 		return 0;
 	blk_queue_destroy(&j->queue);
@@ -145,7 +136,6 @@ int virtio_job_init(struct thread_data *td)
 		return -ret;
 	}
 	init_waiter(j);
-	j->aged_ns = clock_ns();
 	td->io_ops_data = j;
 	return 0;
 }
@@ -212,7 +202,7 @@ int virtio_job_io_u_init(struct thread_data *td, struct io_u *io_u)
 {
 	struct virtio_job *j = td->io_ops_data;
 
-	io_u->engine_data = &j->io[j->nr_io++];
+	inflight_add(&j->f, io_u);
 	return 0;
 }
 
@@ -295,10 +285,10 @@ void virtio_job_cleanup(struct thread_data *td)
 		return;
 	virtio_job_save_stats(j);
 	if (j->dev->transport->detach)
-		j->dev->transport->detach(j->dev, j->index, j->dead);
+		j->dev->transport->detach(j->dev, j->index, j->f.dead);
 	blk_queue_destroy(&j->queue);
 	/* What is still in flight would be written into the next owner's buffers. */
-	if (!j->dead)
+	if (!j->f.dead)
 		shared_device_release(j->dev, j->index);
 	free_job(j);
 	td->io_ops_data = NULL;

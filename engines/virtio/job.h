@@ -3,67 +3,24 @@
 #define ENGINES_VIRTIO_JOB_H
 
 #include "base/alloc.h"
+#include "engines/glue/inflight.h"
 #include "engines/virtio/device.h"
 
 /**
- * struct job_io - an io_u on its way; one request, or several where the device's limits
- *	make that necessary
- * @io_u: fio's
- * @parts: requests in flight
- * @issued: bytes in requests so far
- * @error: the first errno of its requests
- * @busy: fio waits for it
- * @waits: not all of it is in requests yet
- */
-struct job_io {
-	struct io_u *io_u;
-	unsigned int parts;
-	uint64_t issued;
-	int error;
-	bool busy;
-	bool waits;
-};
-
-/**
  * struct virtio_job - a job's hold on a device: its queue and what is in flight
- * @td: the job
+ * @f: its io_us
  * @dev: the device
  * @index: the queue it has claimed
  * @queue: the driver of it
  * @waiter: how it waits for completions
- * @io: one for each io_u of the job
- * @nr_io: how many; iodepth
- * @waiting: ring of those that wait for free slots, oldest first
- * @first_waiting: where the oldest is
- * @nr_waiting: how many
- * @queued: io_us queued since the last commit
- * @nr_queued: how many
- * @event: io_us that getevents() has found complete
- * @nr_event: how many
- * @dead: errno that ended the job's I/O, 0 while it is well; never cleared
- * @calls: of getevents(), to look at the clock now and then only
- * @aged_ns: when queue.age was last advanced
- * @buffers_taken: iomem_alloc() has given the I/O buffers out
- * @buffer_error: why it could not
+ * @buffer_error: why it could not be given the I/O buffers
  */
 struct virtio_job {
-	struct thread_data *td;
+	struct inflight f;
 	struct shared_device *dev;
 	unsigned int index;
 	struct blk_queue queue;
 	struct waiter waiter;
-	struct job_io *io;
-	unsigned int nr_io;
-	struct job_io **waiting;
-	unsigned int first_waiting;
-	unsigned int nr_waiting;
-	struct io_u **queued;
-	unsigned int nr_queued;
-	struct io_u **event;
-	unsigned int nr_event;
-	int dead;
-	unsigned int calls;
-	uint64_t aged_ns;
 	int buffer_error;
 } __attribute__((aligned(THREAD_ALIGN)));
 
