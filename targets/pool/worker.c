@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The threads of a pool: how they come, what they do, and how they go */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "targets/pool/wakeup.h"
+
+static void start_wanted(struct pool *p);
+
+static uint64_t timeval_ns(const struct timeval *tv)
+{
+	return tv->tv_sec * 1000000000ull + tv->tv_usec * 1000ull;
+}
+
+/* Add this thread's CPU time and switches to those of its place. */
+static void leave_usage(struct pool_worker *w)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_THREAD, &ru);
+	counter_add(&w->user_ns, timeval_ns(&ru.ru_utime));
+	counter_add(&w->system_ns, timeval_ns(&ru.ru_stime));
+	counter_add(&w->voluntary, ru.ru_nvcsw);
+	counter_add(&w->involuntary, ru.ru_nivcsw);
+}
+
+/*
+ * Leave, if that is allowed; with the queue's lock held, under which the iothread decides
+ * whether it needs another thread.
+ */
+static bool leave(struct pool_worker *w)
+{
+	struct pool *p = w->pool;
+	bool ends;
+
+	pthread_mutex_lock(&p->lock);
+	ends = w->queue->stop || atomic_load_explicit(&p->threads, memory_order_relaxed) >
+				 p->config.min_threads;
+	if (ends) {
+		atomic_fetch_sub_explicit(&p->threads, 1, memory_order_relaxed);
+		w->state = WORKER_NONE;
+		leave_usage(w);
+		if (p->config.queue == POOL_QUEUE_PER_THREAD)
+			atomic_store_explicit(&w->queue->closed, true, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return ends;
+}
+
+/* With the queue's lock held; NULL when the worker is to end */
+static struct pool_work *wait_for_work(struct pool_worker *w)
+{
+	struct work_queue *q = w->queue;
+
+	for (;;) {
+		bool in_time = w->pool->config.wakeup->wait(q, w, w->pool->config.idle_ns);
+		struct pool_work *work = queue_take(q);
+
+		if (work)
+			return work;
+		if ((q->stop || !in_time) && leave(w))
+			return NULL;
+	}
+}
+
+static void *worker_main(void *arg)
+{
+	struct pool_worker *w = arg;
+	struct work_queue *q = w->queue;
+	struct pool_work *work;
+
+	pthread_setname_np(pthread_self(), w->name);
+	counter_set(&w->tid, syscall(SYS_gettid));
+
+	pthread_mutex_lock(&w->pool->lock);
+	w->pool->pending--;
+	pthread_mutex_unlock(&w->pool->lock);
+	start_wanted(w->pool);
+
+	pthread_mutex_lock(&q->lock);
+	while ((work = wait_for_work(w))) {
+		pthread_mutex_unlock(&q->lock);
+		work->run(work);
+		counter_add(&w->requests, 1);
+		completion_finish(w->pool, q, work);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return NULL;
+}
+
+/* Create a thread that no signal goes to and that runs on the pool's CPUs. */
+static int create(struct pool_worker *w)
+{
+	const cpu_set_t *cpus = &w->pool->config.cpus;
+	sigset_t all, old;
+	pthread_attr_t attr;
+	int ret;
+
+	pthread_attr_init(&attr);
+	ret = pthread_attr_setaffinity_np(&attr, sizeof(*cpus), cpus);
+	if (!ret) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &old);
+		ret = pthread_create(&w->thread, &attr, worker_main, w);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+	}
+	pthread_attr_destroy(&attr);
+	return -ret;
+}
+
+static void report(struct pool *p, const struct pool_worker *w, int err)
+{
+	if (!p->reported)
+		fprintf(stderr, "%s: cannot start a thread: %s\n", w->name, strerror(-err));
+	p->reported = true;
+}
+
+/**
+ * worker_start - start a thread in a place that has none
+ * @w: the place, wanted; the pool's lock is held
+ *
+ * Return: 0 or a negative errno, reported if it is the pool's first; the place is free then.
+ */
+int worker_start(struct pool_worker *w)
+{
+	struct pool *p = w->pool;
+	int ret;
+
+	if (w->joinable)
+		pthread_join(w->thread, NULL);
+	counter_set(&w->tid, 0);
+	ret = create(w);
+	w->joinable = !ret;
+	p->wanted--;
+	if (ret) {
+		report(p, w, ret);
+		w->state = WORKER_NONE;
+		atomic_fetch_sub_explicit(&p->threads, 1, memory_order_relaxed);
+		return ret;
+	}
+	w->state = WORKER_RUNNING;
+	p->pending++;
+	counter_add(&w->starts, 1);
+	return 0;
+}
+
+static struct pool_worker *find(struct pool *p, enum worker_state state)
+{
+	for (unsigned int i = 0; i < p->config.max_threads; i++) {
+		if (p->worker[i].state == state)
+			return &p->worker[i];
+	}
+	return NULL;
+}
+
+/* No worker will come for what waits in a queue: do it here, slow as that is. */
+static void run_here(struct pool *p, struct work_queue *q)
+{
+	struct pool_work *work;
+
+	pthread_mutex_lock(&q->lock);
+	atomic_store_explicit(&q->closed, true, memory_order_relaxed);
+	while ((work = queue_take(q))) {
+		pthread_mutex_unlock(&q->lock);
+		work->run(work);
+		completion_finish(p, q, work);
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+/*
+ * Start one of the threads asked for; it will start the next, as QEMU's do, so that nobody
+ * spends much time on it at once.
+ */
+static void start_wanted(struct pool *p)
+{
+	struct pool_worker *w;
+	bool stranded = false;
+
+	do {
+		pthread_mutex_lock(&p->lock);
+		w = p->stopping || !p->wanted ? NULL : find(p, WORKER_WANTED);
+		if (w && !worker_start(w))
+			w = NULL;
+		stranded = w && (p->config.queue == POOL_QUEUE_PER_THREAD ||
+				 !atomic_load_explicit(&p->threads, memory_order_relaxed));
+		pthread_mutex_unlock(&p->lock);
+		if (stranded)
+			run_here(p, w->queue);
+	} while (w);
+}
+
+/**
+ * worker_spawn_deferred - start a thread at the end of the iothread's turn
+ * @d: the pool's spawn
+ */
+void worker_spawn_deferred(struct deferred *d)
+{
+	struct pool *p = (struct pool *)((char *)d - offsetof(struct pool, spawn));
+
+	/* A pool stopped in the same turn has no lock any more. */
+	if (p->worker)
+		start_wanted(p);
+}
+
+/**
+ * worker_want - ask for one more thread
+ * @p: the pool; called in its iothread
+ * @w: in which place, or NULL for any
+ *
+ * When threads are coming already, they will start this one.
+ */
+void worker_want(struct pool *p, struct pool_worker *w)
+{
+	bool first = false;
+
+	pthread_mutex_lock(&p->lock);
+	if (!w)
+		w = find(p, WORKER_NONE);
+	if (w) {
+		first = !p->pending;
+		w->state = WORKER_WANTED;
+		p->wanted++;
+		atomic_fetch_add_explicit(&p->threads, 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (first)
+		iothread_defer(p->it, &p->spawn);
+}
+
+static void stop_queue(struct pool *p, struct work_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->stop = true;
+	p->config.wakeup->wake_all(q, p->config.max_threads);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/**
+ * workers_join - let the workers finish all work that waits, and end them
+ * @p: the pool; called in its iothread
+ */
+void workers_join(struct pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->stopping = true;
+	pthread_mutex_unlock(&p->lock);
+
+	for (unsigned int i = 0; i < p->nr_queues; i++)
+		stop_queue(p, &p->queue[i]);
+	for (unsigned int i = 0; i < p->config.max_threads; i++) {
+		if (p->worker[i].joinable)
+			pthread_join(p->worker[i].thread, NULL);
+	}
+	/* Threads asked for in this very turn have not come. */
+	for (unsigned int i = 0; i < p->nr_queues; i++)
+		run_here(p, &p->queue[i]);
+}
