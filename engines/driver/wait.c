@@ -11,6 +11,9 @@
 /* Looks at memory between two looks at the clock, when only stuck requests need it. */
 #define SPINS_PER_CLOCK	1024
 
+/* The same when the CPU is wanted by others. */
+#define SPINS_CROWDED	16
+
 /* How often a job that never sleeps makes sure that its peer still lives. */
 #define PEER_CHECK_NS	10000000
 
@@ -56,9 +59,10 @@ static int spin(struct waiter *w, uint64_t timeout_ns)
 
 	disarm(w);
 	for (;;) {
+		unsigned int looks = w->crowd.crowded ? SPINS_CROWDED : SPINS_PER_CLOCK;
 		uint64_t now;
 
-		for (unsigned int i = 0; i < SPINS_PER_CLOCK; i++) {
+		for (unsigned int i = 0; i < looks; i++) {
 			if (w->source.ready(w->source.arg)) {
 				w->stats.polls++;
 				return 0;
@@ -70,6 +74,7 @@ static int spin(struct waiter *w, uint64_t timeout_ns)
 			start = now;
 		if (now - start >= timeout_ns)
 			return -ETIMEDOUT;
+		crowd_look(&w->crowd, now);
 		if (now - w->checked_ns < PEER_CHECK_NS || !check_peer(w, now))
 			continue;
 		/* What the peer completed before it went is in memory, and taken first. */

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/crowd.h"
 #include "base/poll-window.h"
 
 /* An engine without a choice never sleeps, so that is what zero stands for. */
@@ -64,12 +65,14 @@ struct wait_stats {
  * @window: polling window of WAIT_ADAPTIVE
  * @armed: notifications are on
  * @checked_ns: when the peer was last looked at
+ * @crowd: whether a job that polls has its CPU to itself
  */
 struct waiter {
 	enum wait_mode mode;
 	struct poll_window window;
 	bool armed;
 	uint64_t checked_ns;
+	struct crowd crowd;
 	struct wait_source source;
 	struct wait_stats stats;
 };

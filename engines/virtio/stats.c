@@ -17,6 +17,7 @@ static void write_stats(struct json *w, void *arg)
 	json_u64(w, "received", ws->calls);
 	json_close_object(w);
 	json_u64(w, "polls", ws->polls);
+	json_u64(w, "yields", j->waiter.crowd.yields);
 	json_u64(w, "poll_ns", ws->poll_ns);
 	json_u64(w, "sleeps", ws->sleeps);
 	json_u64(w, "window_ns", j->waiter.window.ns);
