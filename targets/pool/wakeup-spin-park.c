@@ -6,7 +6,8 @@
  * Wait:   no lock while spinning; the queue's lock to say that it is going to sleep, after
  *         a last look for work; no lock while it sleeps.
  * Signal: no lock; counted after the queue's lock is released, and a sleeping worker is
- *         woken when there is more work than workers that spin, which is seen under it.
+ *         woken when there is more work than workers that spin or have been woken, which is
+ *         seen under it.
  */
 #include <limits.h>
 #include "base/cpu.h"
@@ -16,13 +17,13 @@
 
 static void spin_park_wake(struct work_queue *q)
 {
-	unsigned int asleep = q->wake.events.asleep;
-	bool wake = asleep && q->nr > q->idle - asleep;
+	unsigned int coming = q->idle - q->wake.events.asleep;
+	bool chosen = q->nr > coming && events_choose(q);
 
 	pthread_mutex_unlock(&q->lock);
 	/* No order is needed: the list is only read with the lock held. */
 	atomic_fetch_add_explicit(&q->wake.events.posted, 1, memory_order_relaxed);
-	if (wake)
+	if (chosen)
 		futex_wake(&q->wake.events.posted, 1);
 }
 
@@ -49,7 +50,7 @@ static bool park(struct work_queue *q, struct pool_worker *w, uint64_t timeout_n
 	pthread_mutex_unlock(&q->lock);
 	woken = futex_wait_until(&q->wake.events.posted, seen, &deadline) != -ETIMEDOUT;
 	pthread_mutex_lock(&q->lock);
-	q->wake.events.asleep--;
+	events_returned(q);
 	wakeup_slept(w, woken);
 	return woken;
 }

@@ -95,6 +95,38 @@ static inline void wakeup_slept(struct pool_worker *w, bool woken)
 }
 
 /**
+ * events_choose - take one of those who sleep on the queue's counter for woken
+ * @q: the queue, locked
+ *
+ * One that has been woken needs it no more, though it may take long to come.
+ *
+ * Return: false when all are.
+ */
+static inline bool events_choose(struct work_queue *q)
+{
+	if (!q->wake.events.asleep)
+		return false;
+	q->wake.events.asleep--;
+	q->wake.events.woken++;
+	return true;
+}
+
+/**
+ * events_returned - a worker is back from its sleep on the queue's counter
+ * @q: the queue, locked
+ *
+ * It need not be the one that was woken: whoever comes first takes that on, as it looks at
+ * the queue as well as any.
+ */
+static inline void events_returned(struct work_queue *q)
+{
+	if (q->wake.events.woken)
+		q->wake.events.woken--;
+	else
+		q->wake.events.asleep--;
+}
+
+/**
  * futex_wait_until - sleep for as long as a word has a value
  * @word: the word
  * @value: sleep while it is this

@@ -38,7 +38,9 @@ struct work_queue {
 		} counter;
 		struct {
 			atomic_uint posted;
-			unsigned int asleep;	/* with the queue's lock held */
+			/* with the queue's lock held: workers that sleep, and that are woken */
+			unsigned int asleep;
+			unsigned int woken;
 		} events;
 		struct pool_worker *idle_list;
 		int fd;
