@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The order of runs: arms interleaved, so that a drifting host cancels out."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 
@@ -32,3 +33,21 @@ def schedule(arms, repeats, warmup):
         for arm in arms if repeat % 2 else reversed(arms):
             slots.append(Slot(len(slots), arm, repeat))
     return slots
+
+
+class Course:
+    """The runs of a session, one after another; here all are known at the start.
+
+    EXPECTED is how many there will be, as far as is known; SLOTS(result, meta) gives the next one when the one before
+    is done, and may look at it; AROUND(slot) is a context in which it is run.
+    """
+
+    def __init__(self, slots):
+        self._slots = slots
+        self.expected = len(slots)
+
+    def slots(self, _result, _meta):
+        return iter(self._slots)
+
+    def around(self, _slot):
+        return nullcontext()

@@ -16,8 +16,11 @@ from .errors import Refused
 _OVERHEAD_S = 0.8
 
 
-def execute(study, argv, out=None, wanted_cpus=None):
-    """Run STUDY and report it; returns the result's directory."""
+def execute(study, argv, out=None, wanted_cpus=None, course=None):
+    """Run STUDY and report it; returns the result's directory.
+
+    COURSE (see plan.Course) is for who wants other runs, or another order, than the study's rounds.
+    """
     pinning = cpus.choose(wanted_cpus)
     if not (study.pin or wanted_cpus):
         pinning.wanted, pinning.rest = False, set(os.sched_getaffinity(0))
@@ -36,8 +39,8 @@ def execute(study, argv, out=None, wanted_cpus=None):
     if study.file:
         facts["scratch files"] = f"{tempfile.gettempdir()} ({host.file_system(tempfile.gettempdir())})"
     facts.update(peers.versions(study))
-    result = _directory(study, out)
-    slots = plan.schedule(arms, study.repeats, study.warmup)
+    result = directory(study.name, out)
+    course = course or plan.Course(plan.schedule(arms, study.repeats, study.warmup))
     meta = {"status": "running", "study": study.settings(), "host": facts,
             "command": shlex.join(["dataplane", *argv]),
             "started": time.strftime("%Y-%m-%d %H:%M:%S"),
@@ -48,14 +51,14 @@ def execute(study, argv, out=None, wanted_cpus=None):
                       "against": a.against} for a in arms]}
     runner.keep_sources(study, result)
     runner.write_json(result / "meta.json", meta)
-    _rounds(study, pinning, slots, result, meta)
+    _rounds(study, pinning, course, result, meta)
     report(result)
     return result
 
 
-def _directory(study, out):
-    """The result's directory, made now: --out must be new or empty."""
-    path = Path(out) if out else runner.free_directory(paths.results(), study.name)
+def directory(name, out):
+    """The directory of a result called NAME, made now: --out must be new or empty."""
+    path = Path(out) if out else runner.free_directory(paths.results(), name)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise Refused(f"--out {out}: exists and is not an empty directory")
     try:
@@ -65,16 +68,18 @@ def _directory(study, out):
     return path.resolve()
 
 
-def _rounds(study, pinning, slots, result, meta):
+def _rounds(study, pinning, course, result, meta):
     """Every run in its order; meta.json says how it ended."""
     work = runner.Runner(study, pinning, result / "raw")
-    shown = progress.Progress(len(slots), study.ramp + study.runtime + _OVERHEAD_S)
+    shown = progress.Progress(course.expected, study.ramp + study.runtime + _OVERHEAD_S)
     before, start = host.ticks(), time.monotonic()
     meta["status"], meta["reason"] = "interrupted", "the study was stopped before its end"
     try:
-        for slot in slots:
+        for slot in course.slots(result, meta):
+            shown.total = course.expected
             shown.begin(slot)
-            doc = work.run(slot)
+            with course.around(slot):
+                doc = work.run(slot)
             shown.end(f"{units.short(fiojson.figures(doc)['iops'])} IOPS")
         meta["status"] = "complete"
         del meta["reason"]
@@ -88,15 +93,27 @@ def _rounds(study, pinning, slots, result, meta):
         runner.write_json(result / "meta.json", meta)
 
 
-def report(directory):
-    """Digest RESULT's raw files, write every form of the report, print it."""
-    result = digest.digest(directory)
-    runner.write_json(directory / "result.json", result)
-    table.write_csv(result, directory / "result.csv")
-    plot.draw(result, directory / "plot.svg", directory / "plot.png")
-    page.write(result, directory / "plot.svg", directory / "report.html")
+def write(result, place):
+    """Every form of the report on RESULT, a digest, into PLACE."""
+    runner.write_json(place / "result.json", result)
+    table.write_csv(result, place / "result.csv")
+    plot.draw(result, place / "plot.svg", place / "plot.png")
+    page.write(result, place / "plot.svg", place / "report.html")
+
+
+def report(place):
+    """Digest the raw files of a result, write every form of the report, print it."""
+    result = digest.digest(place)
+    if "ab" in result:
+        from . import ab_report  # scipy takes a while, and other reports have no need of it
+        ab_report.judge(result, place)
+    write(result, place)
     print(result["study"]["title"] or result["study"]["name"])
     print()
+    if "ab" in result:
+        print("\n".join(ab_report.lines(result)))
+        print(f"report: {place / 'report.html'}")
+        return
     print("\n".join(table.terminal(result)))
     print()
     for text in summary.sentences(result):
@@ -106,4 +123,4 @@ def report(directory):
     if result["rtt_ns"]:
         print(f"  cache-line round trip between CPUs {result['cpus']['fio']} and "
               f"{result['cpus']['target']}: {result['rtt_ns']:.0f} ns (median)")
-    print(f"report: {directory / 'report.html'}")
+    print(f"report: {place / 'report.html'}")

@@ -21,6 +21,7 @@ FEWEST_PAIRS = 6
 # Going on until an interval is narrow stops a little more often where it is narrow by chance:
 # asked for at 97 %, it holds 95 (the self-test counts).
 LEVEL_UNTIL = 0.97
+FEWEST_UNTIL = 8
 _RESAMPLES = 4000
 _SEED = 20140915
 

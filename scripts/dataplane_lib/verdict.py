@@ -13,8 +13,11 @@ from . import bins, doubts, metrics, rtt, stats, units
 from .errors import Refused
 
 _PERCENTILES = {metrics.percentile_key(p): p for p in metrics.PERCENTILES}
-# Their sum is judged; the split is no finer than a clock tick.
-_PARTS = {"target_user", "target_system", "fio_user", "fio_system"}
+# What is judged beside the primary metric. Every one more makes it harder for all the others to be
+# believed, so there is none whose meaning another one has already.
+_OTHERS = ("iops", "bw_mib", "lat_mean_us", "lat_p50_us", "lat_p99_us", "lat_p99.9_us", "lat_p99.99_us",
+           "target_cpu", "target_us_per_io", "fio_us_per_io", "kicks_per_s", "calls_per_s", "sleeps_per_io",
+           "switches_per_io")
 _WORDS = {"iops": ("faster", "slower"), "bw_mib": ("faster", "slower")}
 
 
@@ -60,6 +63,8 @@ class Line:
     @property
     def text(self):
         """'+3.1 % [+2.2, +4.0] p=0.008 faster'."""
+        if self.found.low == self.found.high == 0:
+            return "the same in every run"
         return f"{change(self.found)} p={probability(self.p)} {self.word}"
 
     def record(self):
@@ -89,7 +94,7 @@ def change(found):
     """'+3.1 % [+2.2, +4.0]', or without '%' where a change in % means nothing because of a 0."""
     if found.kind == "ratio":
         # As many digits as the interval is worth.
-        digits = 1 if found.high - found.low > 0.3 else 2
+        digits = 1 if found.high - found.low > 0.3 or abs(found.estimate) >= 10 else 2
         return f"{found.estimate:+.{digits}f} % [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
     return f"{_signed(found.estimate)} [{_signed(found.low)}, {_signed(found.high)}]"
 
@@ -109,10 +114,8 @@ def of_pairs(a, b, primary, level=stats.LEVEL):
     A pair whose runs had another distance between cores each, or in one of which it changed, is not
     compared: the pair is told, and what it would have changed.
     """
-    far = [bool(d or _moved(x) or _moved(y)) for d, x, y in
-           zip(doubts.unequal([r.distance for r in a], [r.distance for r in b]), a, b)]
-    left = [i + 1 for i, f in enumerate(far) if f]
-    near_a, near_b = ([r for r, f in zip(runs, far) if not f] for runs in (a, b))
+    left = left_out(a, b)
+    near_a, near_b = ([r for i, r in enumerate(runs, 1) if i not in left] for runs in (a, b))
     if not near_a:
         # Nothing is left to compare: say what there is, and that it is worth nothing.
         near_a, near_b = a, b
@@ -127,6 +130,12 @@ def of_pairs(a, b, primary, level=stats.LEVEL):
         for line in out.lines:
             line.direction = 0
     return out
+
+
+def left_out(a, b):
+    """The numbers of the pairs, from 1, that are not compared."""
+    far = doubts.unequal([r.distance for r in a], [r.distance for r in b])
+    return [i for i, (f, x, y) in enumerate(zip(far, a, b), 1) if f or _moved(x) or _moved(y)]
 
 
 def of_groups(a, b, primary, names=("A", "B")):
@@ -159,8 +168,8 @@ def _log_ratios(a, b, key):
 
 def _lines(a, b, primary, is_paired, level):
     """The Verdict's lines: primary first, the others corrected."""
-    keys = [k for k in metrics.BY_KEY if k not in _PARTS
-            and all(v is not None for v in _values(a, k) + _values(b, k))]
+    keys = [k for k in (primary, *(k for k in _OTHERS if k != primary))
+            if all(v is not None for v in _values(a, k) + _values(b, k))]
     if primary not in keys:
         raise Refused(f"{primary}: not every run has a figure for it")
     if "bw_mib" in keys and primary != "bw_mib" and _same_as_iops(a + b):
@@ -170,7 +179,7 @@ def _lines(a, b, primary, is_paired, level):
         [r.histogram for r in a], [r.histogram for r in b], list(metrics.PERCENTILES), level)
     merged = [bins.Bins([r.histogram for r in runs]).merged(list(metrics.PERCENTILES)) for runs in (a, b)]
     lines = []
-    for key in [primary, *(k for k in keys if k != primary)]:
+    for key in keys:
         if key in _PERCENTILES:
             p = _PERCENTILES[key]
             lines.append(Line(key, key == primary, merged[0][p] / 1000, merged[1][p] / 1000, pooled[p], pooled[p].p))
@@ -185,7 +194,12 @@ def _lines(a, b, primary, is_paired, level):
     for line in lines:
         if line.found.resolved and line.p <= 1 - level:
             line.direction = 1 if line.found.estimate > 0 else -1
-    return Verdict(lines, _few_for_others(lines[0].found, len(others)) if is_paired else [])
+    notes = _few_for_others(lines[0].found, len(others)) if is_paired else []
+    part = [k for k in _OTHERS if k not in keys and any(v is not None for v in _values(a, k) + _values(b, k))
+            and k != "bw_mib"]
+    if part:
+        notes.append("not judged, because not every run has a figure: " + ", ".join(metrics.BY_KEY[k].label for k in part))
+    return Verdict(lines, notes)
 
 
 def _same_as_iops(runs):

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an A/B comparison found: lines for the terminal, sentences for the report, a status for scripts."""
+
+import re
+
+from . import ab_pairs, metrics, units, verdict
+from .errors import Refused
+
+# The exit statuses that git bisect run understands.
+NOT_WORSE, WORSE, UNRESOLVED = 0, 1, 125
+
+
+def judge(result, directory):
+    """Put the verdict into RESULT, a digest of DIRECTORY."""
+    runs = {arm["name"]: [] for arm in result["arms"]}
+    for run in sorted(result["runs"], key=lambda r: r["repeat"]):
+        runs[run["arm"]].append(ab_pairs.load_run(directory / "raw" / run["directory"], result["cpus"]))
+    about = result["ab"]
+    found = verdict.of_pairs(*runs.values(), about["primary"], about["level"])
+    result["verdict"] = {"pairs": len(runs[result["arms"][0]["name"]]), "left_out": found.left_out,
+                         "level": about["level"], "lines": [line.record() for line in found.lines],
+                         "sentences": [sentence(found.primary)]}
+    stopped = [about["stopped"]] if about["stopped"] else []
+    result["warnings"] = stopped + about["notes"] + found.notes + result["warnings"]
+
+
+def sentence(line):
+    """The primary metric's verdict in words."""
+    label = line.metric.label
+    if not line.found.enough:
+        return f"{label}: unresolved, {line.found.n} {'pair is' if line.found.n == 1 else 'pairs are'} too few to tell."
+    if line.direction:
+        size = (f"{abs(line.found.estimate):.1f} %" if line.found.kind == "ratio"
+                else f"{units.short(abs(line.found.estimate))} {line.metric.unit}".rstrip())
+        return f"B is {size} {line.word} than A: {label} {line.text}."
+    if line.found.kind == "difference":
+        return f"{label}: no difference found between A and B ({line.text})."
+    return (f"{label}: no difference found between A and B; it is no less than {line.found.low:+.1f} % "
+            f"and no more than {line.found.high:+.1f} %.")
+
+
+def lines(result):
+    """What the terminal shows."""
+    found = result["verdict"]
+    rows = [("", "A", "B", f"B against A [{100 * found['level']:.0f} %]")]
+    for line in found["lines"]:
+        label = metrics.BY_KEY[line["metric"]].label + (" (primary)" if line["primary"] else "")
+        rows.append((label, units.short(line["a"]), units.short(line["b"]), line["text"]))
+    widths = [max(len(r[i]) for r in rows) for i in range(3)]
+    out = [f"{r[0]:<{widths[0]}}  {r[1]:>{widths[1]}}  {r[2]:>{widths[2]}}  {r[3]}" for r in rows]
+    pairs = f"{found['pairs']} pairs, A B B A; ~ is no difference found"
+    out += ["", pairs + (", the p of all but the primary metric are corrected (Holm)" if len(rows) > 2 else ""), ""]
+    out += [f"* {text}" for text in found["sentences"]]
+    return out + [f"! {text}" for text in result["warnings"]]
+
+
+def fail_condition(text):
+    """(metric, -1 or +1, %) of --fail-if 'iops < -2%'."""
+    match = re.fullmatch(r"\s*(\S+?)\s*([<>])\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*%\s*", text)
+    if not match:
+        raise Refused(f"--fail-if '{text}': wants METRIC < PERCENT% or METRIC > PERCENT%, such as 'iops < -2%'")
+    if match[1] not in metrics.BY_KEY:
+        raise Refused(f"--fail-if '{text}': {match[1]}: unknown metric; accepted: {', '.join(metrics.BY_KEY)}")
+    return match[1], -1 if match[2] == "<" else 1, float(match[3])
+
+
+def status(result, condition):
+    """(exit status, sentence) of --fail-if: the whole interval must lie on one side of the limit."""
+    key, side, limit = condition
+    line = next((x for x in result["verdict"]["lines"] if x["metric"] == key), None)
+    asked = f"--fail-if {key} {'<' if side < 0 else '>'} {limit:+g} %"
+    if line is None or line["kind"] != "ratio" or line["level"] < result["verdict"]["level"]:
+        return UNRESOLVED, f"{asked}: unresolved"
+    near, far = (line["low"], line["high"]) if side < 0 else (line["high"], line["low"])
+    if side * (far - limit) > 0:
+        return WORSE, f"{asked}: true of the whole interval"
+    if side * (near - limit) <= 0:
+        return NOT_WORSE, f"{asked}: not true of any of the interval"
+    return UNRESOLVED, f"{asked}: unresolved, the interval lies on both sides; more pairs would tell"
+
+

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane ab: two arms that may differ in anything, compared pair by pair."""
+
+import signal
+import sys
+from pathlib import Path
+
+from . import ab_arms, ab_pairs, ab_report, digest, metrics, server, session, stats, study, studyfile, units
+from .errors import Refused
+
+
+def run(args):
+    """Compare; returns the exit status."""
+    condition = ab_report.fail_condition(args.fail_if) if args.fail_if else None
+    chosen, plan = _study(args), _plan(args, condition)
+    chosen.primary = plan.primary
+    specs = _arms(chosen, args)
+    if args.restore and not (args.set_a or args.set_b):
+        raise Refused("--restore: there is no --set-a or --set-b to restore from")
+    studyfile.check(chosen)
+    signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
+    try:
+        about = {"primary": plan.primary, "until": plan.until, "set": [args.set_a, args.set_b],
+                 "restore": args.restore, "fail_if": args.fail_if, "stopped": "", "trees": [ab_arms.build(spec) for spec in specs], "notes": _notes(specs, args)}
+        arms = chosen.arms()
+        states = {arm.name: command for arm, command in zip(arms, (args.set_a, args.set_b)) if command}
+        out = session.execute(chosen, args.argv, args.out, args.cpus,
+                              ab_pairs.Pairs(arms, plan, states, args.restore, about))
+    except Refused as err:
+        if condition is None:
+            raise
+        # What does not build or run is neither good nor bad.
+        print(f"dataplane: {err}", file=sys.stderr)
+        return ab_report.UNRESOLVED
+    if condition is None:
+        return 0
+    code, text = ab_report.status(digest.read_json(out / "result.json"), condition)
+    print(text)
+    return code
+
+
+def _plan(args, condition):
+    """The Plan that the command line asks for."""
+    primary = args.primary or (condition[0] if condition else "iops")
+    if primary not in metrics.BY_KEY:
+        raise Refused(f"--primary {primary}: unknown metric; accepted: {', '.join(metrics.BY_KEY)}")
+    if condition and condition[0] != primary:
+        raise Refused(f"--fail-if: {condition[0]} is not the primary metric, {primary}: only that one is not corrected")
+    if args.pairs < stats.FEWEST_PAIRS or args.pairs % 2:
+        raise Refused(f"--pairs {args.pairs}: wants an even number, {stats.FEWEST_PAIRS} or more")
+    if args.warmup < 0:
+        raise Refused(f"--warmup {args.warmup}: wants 0 or more")
+    if args.budget and args.until_resolved is None:
+        raise Refused("--budget: means something with --until-resolved only")
+    until = None
+    if args.until_resolved is not None:
+        until = units.number(args.until_resolved.rstrip("% "))
+        if not until:
+            raise Refused(f"--until-resolved {args.until_resolved}: wants a width in %, such as 2")
+    return ab_pairs.Plan(max(args.pairs, stats.FEWEST_UNTIL) if until else args.pairs, until,
+                         units.seconds(args.budget or "30m", "--budget"), args.warmup,
+                         units.seconds(args.cool_down, "--cool-down"), primary)
+
+
+def _study(args):
+    """The job with what both arms share; a study lends its job, variables and target."""
+    if Path(args.job).is_file() and not args.job.endswith(".toml"):
+        chosen = study.Study(name="", job=Path(args.job).resolve())
+    else:
+        chosen = studyfile.load(studyfile.find(args.job))
+        chosen.factors, chosen.groups, chosen.baseline, chosen.choices, chosen.along = {}, [], None, {}, ""
+        chosen.published, chosen.look_for, chosen.question, chosen.source = None, "", "", None
+    chosen.name = f"ab-{chosen.name or chosen.job.stem}"
+    if args.program and args.server:
+        raise Refused("--program and --server: exclude each other")
+    if args.program:
+        chosen.server = server.Server(program=args.program)
+    if args.server:
+        chosen.server = server.Server().changed({"command": args.server}, "--server")
+    if args.target:
+        chosen.server = chosen.server.changed({"options": args.target}, "--target")
+    for text in args.variables:
+        name, sep, value = text.partition("=")
+        if not sep or not name:
+            raise Refused(f"--set {text}: wants NAME=VALUE")
+        chosen.variables[name] = value
+    if args.file:
+        chosen.file = units.size(args.file, "--file")
+    if args.runtime is not None:
+        chosen.runtime = units.seconds(args.runtime, "--runtime")
+        if "runtime" not in study.variables_of(chosen.job):
+            raise Refused(f"--runtime: {chosen.job} does not use ${{runtime}}")
+    return chosen
+
+
+def _arms(chosen, args):
+    """Give CHOSEN the two arms; returns their Specs."""
+    specs = [ab_arms.parse(getattr(args, arm), f"--{arm}") for arm in "ab"]
+    jobs = [Path(s.names.get("job", chosen.job)) for s in specs]
+    for job in jobs:
+        if not job.is_file():
+            raise Refused(f"{job}: no such job file")
+    tables = [ab_arms.table(spec, f"--{arm}", study.variables_of(job), chosen.server)
+              for arm, spec, job in zip("ab", specs, jobs)]
+    chosen.choices = {"arm": dict(zip("AB", tables))}
+    chosen.factors = {"arm": ["A", "B"]}
+    chosen.title = f"A: {_told(specs[0], args.set_a)} / B: {_told(specs[1], args.set_b)}"
+    return specs
+
+
+def _told(spec, command):
+    return spec.text + (f", after '{command}'" if command else "")
+
+
+def _notes(specs, args):
+    """What is worth a word before anything ran."""
+    a, b = ((s.options, s.names, c) for s, c in zip(specs, (args.set_a, args.set_b)))
+    out = ["both arms are the same: whatever is found is chance"] if a == b else []
+    if (args.set_a or args.set_b) and not args.restore:
+        out.append("no --restore: what the --set commands set stays, in the other arm's runs too unless it sets it back")
+    return out
