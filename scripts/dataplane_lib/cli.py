@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import doctor, paths, peers, server, session, study, studyfile, units
+from . import ab, doctor, export, paths, peers, server, session, study, studyfile, units
 from .errors import Refused
 
 _EXAMPLES = """\
@@ -55,8 +55,22 @@ def _parser():
                        help="the target's name (default: %(default)s)")
     _running(sweep, "the target's options, e.g. '--backend null --delay fixed:20us'")
 
+    ab.add(command)
     report = command("report", "print a result again and write its report anew", _report)
-    report.add_argument("result", metavar="RESULT", help="a directory that run or sweep made")
+    report.add_argument("result", metavar="RESULT", help="a directory that run, sweep or ab made")
+    both = command("compare", "compare two results, of different times or machines", _compare)
+    both.add_argument("before", metavar="RESULT")
+    both.add_argument("after", metavar="RESULT")
+    both.add_argument("--out", metavar="DIR", help="where the report goes (default: results/DATE-compare-NAME)")
+    rows = command("export", "every run of a result as a row, for pandas and spreadsheets", _export)
+    rows.add_argument("result", metavar="RESULT")
+    kind = rows.add_mutually_exclusive_group()
+    kind.add_argument("--csv", action="store_true", help="comma-separated (the default)")
+    kind.add_argument("--json", action="store_true", help="a list of objects")
+    rows.add_argument("--out", metavar="FILE", help="where to (default: stdout)")
+    check = command("selftest", "feed the statistics made-up runs of known truth, and check what they say", _selftest)
+    check.add_argument("--repetitions", type=int, default=2000, metavar="N", help="of the cheapest checks (default: %(default)s)")
+    check.add_argument("--seed", type=int, default=1, metavar="N", help="of the random numbers (default: %(default)s)")
     command("list", "list the studies and the example job files", _list)
     command("doctor", "say what on this host will spoil a measurement", lambda args: doctor.examine())
     command("env", "print the environment that job files need, for eval", _env)
@@ -124,11 +138,31 @@ def _sweep(args):
     session.execute(chosen, args.argv, args.out, args.cpus)
 
 
-def _report(args):
-    path = Path(args.result)
+def _result(text):
+    path = Path(text)
     if not (path / "meta.json").exists():
         raise Refused(f"{path}: is no result (it has no meta.json)")
-    session.report(path.resolve())
+    return path.resolve()
+
+
+def _report(args):
+    session.report(_result(args.result))
+
+
+def _compare(args):
+    from . import compare  # scipy takes a while, and other commands have no need of it
+    compare.compare(_result(args.before), _result(args.after), args.argv, args.out)
+
+
+def _export(args):
+    export.export(_result(args.result), args.json, args.out)
+
+
+def _selftest(args):
+    from . import selftest
+    if args.repetitions < 200:
+        raise Refused(f"--repetitions {args.repetitions}: wants 200 or more, or no rate can be told")
+    return selftest.run(args.repetitions, args.seed)
 
 
 def _list(_args):
