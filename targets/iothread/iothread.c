@@ -160,6 +160,7 @@ static void sleep_phase(struct iothread *it)
 		struct event_source *s = ev[i].data.ptr;
 
 		s->ready = true;
+		s->events = ev[i].events;
 		if (s->ops->woken)
 			s->ops->woken(s);
 	}
@@ -390,8 +391,8 @@ int iothread_add_source(struct iothread *it, struct event_source *s)
  * iothread_watch_source - change what of a source's fd wakes a sleeping thread
  * @it: the iothread; called in it
  * @s: one of its sources
- * @events: EPOLLIN, which is what it begins with, EPOLLOUT, or both; what is there already
- *	counts as news
+ * @events: EPOLLIN, which is what it begins with, and others; what is there already counts
+ *	as news
  */
 void iothread_watch_source(struct iothread *it, struct event_source *s, uint32_t events)
 {

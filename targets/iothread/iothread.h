@@ -36,12 +36,14 @@ struct event_source_ops {
  * @ops: its operations
  * @fd: what wakes a sleeping thread; watched edge-triggered and never read, which saves
  *	a system call a wake-up
+ * @events: what epoll said of the fd, for @ops->woken
  * @armed: notifications are on
  * @ready: found to have work in this turn of the loop
  */
 struct event_source {
 	const struct event_source_ops *ops;
 	int fd;
+	uint32_t events;
 	bool armed;
 	bool ready;
 };
