@@ -8,6 +8,9 @@
 #include <sys/epoll.h>
 #include "targets/nbd/connection.h"
 
+/* That the client has closed its end comes with the last data, and only once. */
+#define EVENTS	(EPOLLIN | EPOLLRDHUP)
+
 static struct nbd_conn *source_to_conn(struct event_source *s)
 {
 	return (struct nbd_conn *)((char *)s - offsetof(struct nbd_conn, source));
@@ -74,7 +77,7 @@ static void watch_for_room(struct nbd_conn *c, bool on)
 	if (c->tx.watched == on)
 		return;
 	c->tx.watched = on;
-	iothread_watch_source(&c->lane->it, &c->source, on ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	iothread_watch_source(&c->lane->it, &c->source, EVENTS | (on ? EPOLLOUT : 0));
 }
 
 static bool conn_arm(struct event_source *s)
@@ -84,7 +87,7 @@ static bool conn_arm(struct event_source *s)
 	watch_for_room(c, c->tx.stuck);
 	if (c->rx.resume)
 		return true;
-	return !c->rx.drained && nbd_receive(c);
+	return (!c->rx.drained || c->rx.hung_up) && nbd_receive(c);
 }
 
 static void conn_disarm(struct event_source *s)
@@ -97,6 +100,8 @@ static void conn_woken(struct event_source *s)
 	struct nbd_conn *c = source_to_conn(s);
 
 	c->rx.drained = false;
+	if (s->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		c->rx.hung_up = true;
 	counter_add(&nbd_stats(c)->kicks, 1);
 }
 
@@ -221,6 +226,8 @@ static void start_in_thread(void *arg)
 	s->ret = iothread_add_source(&lane->it, &s->c->source);
 	if (s->ret)
 		channel_release(&lane->channel, NBD_SLOTS);
+	else
+		iothread_watch_source(&lane->it, &s->c->source, EVENTS);
 }
 
 /**

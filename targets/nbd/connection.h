@@ -23,6 +23,7 @@
  * @skip: bytes to forget: the data of a refused write
  * @fresh: something came that take_requests() has not seen
  * @drained: the socket was empty; epoll tells when it is not any more
+ * @hung_up: the client has closed its end, which epoll does not say twice
  * @blocked: no slot or no memory for the request at @head
  * @resume: it need not wait any more
  * @ended: nothing more is taken from the socket
@@ -36,6 +37,7 @@ struct nbd_rx {
 	uint32_t skip;
 	bool fresh;
 	bool drained;
+	bool hung_up;
 	bool blocked;
 	bool resume;
 	bool ended;

@@ -10,8 +10,8 @@
 /* Room every slot has for data; a request with more gets a buffer of its own. */
 #define NBD_SMALL	(64u << 10)
 
-/* Most memory of such buffers in a connection. */
-#define NBD_LARGE_MAX	(128u << 20)
+/* Most memory of such buffers in a connection: two of the largest requests. */
+#define NBD_LARGE_MAX	(65u << 20)
 
 struct nbd_conn;
 
