@@ -42,12 +42,14 @@ def listens(path):
 class Target:
     """A running target."""
 
+    program = PROGRAM
+
     def __init__(self, *options):
         self.directory = tempfile.TemporaryDirectory()
         self.socket = os.path.join(self.directory.name, "s")
         self.log = open(os.path.join(self.directory.name, "err"), "w+b")
         self.process = subprocess.Popen(
-            [PROGRAM, "--socket", self.socket, "--backend", "ram", "--size", "16M", *options],
+            [self.program, "--socket", self.socket, "--backend", "ram", "--size", "16M", *options],
             stdin=subprocess.DEVNULL, stderr=self.log)
         self.seen = 0
         wait_until(lambda: listens(self.socket) or not self.running())
@@ -90,17 +92,23 @@ class GoodClient(threading.Thread):
 
     def __init__(self, socket):
         super().__init__()
-        self.device = Device(socket)
+        self.device = self.connect(socket)
         self.end = False
         self.reads = 0
         self.longest = 0
         self.error = None
 
+    def connect(self, socket):
+        return Device(socket)
+
+    def read(self, number):
+        self.device.ring.read(number % 1000, 4096)
+
     def run(self):
         last = time.monotonic()
         try:
             while not self.end:
-                self.device.ring.read(self.reads % 1000, 4096)
+                self.read(self.reads)
                 self.reads += 1
                 now = time.monotonic()
                 self.longest = max(self.longest, now - last)
@@ -118,17 +126,19 @@ class GoodClient(threading.Thread):
 class BadClientTest(unittest.TestCase):
     """One target for all tests of a class, with a good client busy on it throughout."""
 
+    make_target = Target
+    make_good_client = GoodClient
     options = ()
     exit_status = 0
 
     @classmethod
     def setUpClass(cls):
-        if not os.path.exists(PROGRAM):
-            print(f"SKIP: {PROGRAM} is not built")
+        if not os.path.exists(cls.make_target.program):
+            print(f"SKIP: {cls.make_target.program} is not built")
             sys.exit(77)
-        cls.target = Target(*cls.options)
+        cls.target = cls.make_target(*cls.options)
         cls.addClassCleanup(cls.target.close)
-        cls.good = GoodClient(cls.target.socket)
+        cls.good = cls.make_good_client(cls.target.socket)
         cls.good.start()
         cls.fds = cls.target.fds()
 
