@@ -49,8 +49,6 @@ static void close_queues(struct pool *p)
 static int open_workers(struct pool *p)
 {
 	unsigned int n = p->config.max_threads;
-	/* iothread3's are worker3.0, worker3.1 and so on. */
-	const char *number = p->it->name + strcspn(p->it->name, "0123456789");
 
 	p->load = calloc(n, sizeof(*p->load));
 	p->started = calloc(n, sizeof(*p->started));
@@ -63,7 +61,9 @@ static int open_workers(struct pool *p)
 		w->pool = p;
 		w->index = i;
 		w->queue = &p->queue[p->nr_queues > 1 ? i : 0];
-		snprintf(w->name, sizeof(w->name), "worker%.4s.%u", number, i % POOL_THREADS_MAX);
+		/* bounds for the compiler, which then sees that it fits */
+		snprintf(w->name, sizeof(w->name), "worker%u.%u", p->it->index % 10000,
+			 i % POOL_THREADS_MAX);
 	}
 	return 0;
 }
