@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A flush that fails is answered as an error, in each way to the file: here of a file
+# system (QEMU's FUSE export) whose disk takes writes and refuses every flush.
+. "$(dirname "$0")/../fio.sh"
+
+[ -w /dev/fuse ] || skip "/dev/fuse is not to be had"
+requires qemu-storage-daemon --version
+truncate -s 16M disk
+: >broken
+qemu-storage-daemon --blockdev driver=file,node-name=file,filename=disk \
+	--blockdev driver=blkdebug,node-name=bad,image=file,inject-error.0.event=none,inject-error.0.iotype=flush,inject-error.0.once=off \
+	--export type=fuse,id=bad,node-name=bad,mountpoint="$PWD/broken",writable=on >daemon.log 2>&1 &
+daemon=$!
+cleanup_fn stop $daemon
+
+is_there()
+{
+	[ "$(stat -c %s broken)" = $((16 << 20)) ]
+}
+wait_for 10 is_there || skip "no FUSE export: $(tail -n 1 daemon.log)"
+
+for aio in inline threads native io_uring; do
+	start_target --backend "file:$PWD/broken" --aio $aio --direct --stats stats.json
+	# fio itself does not look at how a flush ended.
+	fio_passes --name=job --rw=write --bs=64k --size=4m --fsync=8
+	stop_target || fail "$aio: status $?"
+	holds stats.json "sums('requests', 'write') == 64" "sums('requests', 'flush') >= 7" \
+		"sums('errors') == sums('requests', 'flush')"
+done
