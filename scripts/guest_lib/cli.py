@@ -2,6 +2,7 @@
 """The command line of scripts/guest."""
 
 import argparse
+import os
 import sys
 
 from . import image, machine
@@ -32,6 +33,13 @@ def _count(text):
     return int(text)
 
 
+def _file(text):
+    here, _, there = text.partition(":")
+    if not os.path.isfile(here):
+        raise argparse.ArgumentTypeError(f"'{here}': wants a file that exists")
+    return here, there or f"/usr/bin/{os.path.basename(here)}"
+
+
 def _parser():
     parser = _Parser(prog="guest", description="Boot a Linux guest with disks served over vhost-user, and run commands in it.", epilog=_EPILOG, allow_abbrev=False,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -45,6 +53,8 @@ def _parser():
                         help="memory of the guest (default 512)")
     parser.add_argument("--timeout", type=_count, default=100, metavar="S",
                         help="seconds until it is ended (default 100)")
+    parser.add_argument("--file", action="append", default=[], type=_file, metavar="PATH[:PLACE]",
+                        help="put this file, and the libraries it needs, into the guest (default PLACE: /usr/bin/NAME); repeatable")
     parser.add_argument("--reboot", action="store_true",
                         help="let the guest reboot, which runs the commands again")
     parser.add_argument("--prepare", action="store_true",
@@ -62,7 +72,7 @@ def main(argv):
         if args.prepare:
             return 0
         return machine.boot(built, args.socket, args.queues, args.cpus, args.memory,
-                            args.timeout, args.reboot, " ".join(args.commands) or "exec sh")
+                            args.timeout, args.reboot, " ".join(args.commands) or "exec sh", args.file)
     except Unavailable as err:
         print(f"guest: {err}", file=sys.stderr)
         return UNAVAILABLE

@@ -18,6 +18,8 @@ _CACHE = _HERE.parents[1] / "build" / "guest"
 
 # Debian's other kernels have virtio_pci as a module too.
 _MODULES = ("virtio_pci", "virtio_blk")
+# What modprobe in the guest finds
+_MODULES_ON_DEMAND = ("null_blk", "nbd")
 _PROGRAMS = (os.environ.get("FIO", "fio"), "blkdiscard")
 
 Image = namedtuple("Image", "kernel initramfs")
@@ -39,10 +41,16 @@ def prepare():
     return Image(_only(kernel, "boot/vmlinuz-*"), initramfs)
 
 
-def commands_archive(file, script):
-    """Write an archive with the commands of one boot to FILE, behind the initramfs."""
+def commands_archive(file, script, extra):
+    """Write an archive with the commands of one boot to FILE, behind the initramfs.
+
+    EXTRA is what else is to be there: (path here, path in the guest), with its libraries.
+    """
     archive = cpio.Archive(file)
     archive.file("commands", script.encode() + b"\n")
+    _libraries_of(archive, [here for here, _ in extra])
+    for here, there in extra:
+        archive.file(there.lstrip("/"), Path(here).read_bytes(), 0o755)
     archive.close()
 
 
@@ -85,14 +93,21 @@ def _fill(archive, kernel, busybox, programs):
     archive.character_device("dev/console", 5, 1)
     archive.file("init", (_HERE / "init").read_bytes(), 0o755)
     archive.file("bin/busybox", _only(busybox, "bin/busybox").read_bytes(), 0o755)
-    for number, (name, content) in enumerate(modules.in_load_order(_only(kernel, "lib/modules/*"), _MODULES)):
+    tree = _only(kernel, "lib/modules/*")
+    for number, (name, content) in enumerate(modules.in_load_order(tree, _MODULES)):
         archive.file(f"modules/{number:02}-{name}", content)
-    libraries = {library for program in programs for library in _libraries(program)}
-    for library in sorted(libraries):
-        archive.file(library.lstrip("/"), Path(library).read_bytes(), 0o755)
+    files, dependencies = modules.on_demand(tree, _MODULES_ON_DEMAND)
+    for name, content in [*files, ("modules.dep", dependencies.encode())]:
+        archive.file(f"lib/modules/{tree.name}/{name}", content)
+    _libraries_of(archive, programs)
     for program in programs:
         archive.file(f"usr/bin/{os.path.basename(program)}", Path(program).read_bytes(), 0o755)
     archive.close()
+
+
+def _libraries_of(archive, programs):
+    for library in sorted({library for program in programs for library in _libraries(program)}):
+        archive.file(library.lstrip("/"), Path(library).read_bytes(), 0o755)
 
 
 def _libraries(program):

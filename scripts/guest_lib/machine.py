@@ -20,18 +20,19 @@ _QEMU = "qemu-system-x86_64"
 _RC = re.compile(rb"^GUEST-RC=(\d+)$", re.MULTILINE)
 
 
-def boot(built, sockets, queues, cpus, memory, timeout, reboot, script):
+def boot(built, sockets, queues, cpus, memory, timeout, reboot, script, extra):
     """Boot the Image BUILT, show its console, and return the exit status.
 
     SOCKETS are disks of QUEUES virtqueues, MEMORY is in MiB, TIMEOUT in seconds, SCRIPT
-    what to run. The guest may REBOOT, or else ends when it does.
+    what to run, EXTRA more files for the guest, as commands_archive() takes them. The
+    guest may REBOOT, or else ends when it does.
     """
     if not shutil.which(_QEMU):
         raise Unavailable(f"{_QEMU} is not installed: scripts/install-deps guest")
     with tempfile.NamedTemporaryFile(prefix="initramfs-") as initramfs:
         with open(built.initramfs, "rb") as common:
             shutil.copyfileobj(common, initramfs, 1 << 20)
-        image.commands_archive(initramfs, script)
+        image.commands_archive(initramfs, script, extra)
         initramfs.flush()
         argv = [_QEMU, *_arguments(built.kernel, initramfs.name, cpus, memory, reboot)]
         for number, path in enumerate(sockets):

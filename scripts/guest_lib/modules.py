@@ -31,6 +31,19 @@ def in_load_order(tree, wanted):
     return [(f"{name}.ko", content) for name, content in loaded.items()]
 
 
+def on_demand(tree, wanted):
+    """Modules WANTED and all they need, as modprobe takes them.
+
+    Returns [(file name, content)] and the text of a modules.dep for one directory.
+    """
+    files = in_load_order(tree, wanted)
+    lines = []
+    for name, _ in files:
+        *needed, _ = in_load_order(tree, [_name(name)])
+        lines.append(f"{name}: {' '.join(other for other, _ in reversed(needed))}\n")
+    return files, "".join(lines)
+
+
 def _name(path):
     """virtio_blk of kernel/drivers/block/virtio-blk.ko.xz; - and _ mean the same."""
     return path.rpartition("/")[2].partition(".")[0].replace("-", "_")

@@ -62,25 +62,25 @@ zeroes()
 }
 '
 
-# run_guest COMMANDS ARG...: boot with $socket as /dev/vda, run COMMANDS; returns their
-# status, and leaves what was said in console.txt
+# run_guest COMMANDS ARG...: boot with $socket, if there is one, as /dev/vda, run COMMANDS;
+# returns their status, and leaves what was said in console.txt
 run_guest()
 {
 	local commands=$1 status=0
 	shift
-	"$SRC/scripts/guest" --socket "$socket" "$@" -- "$_guest_words$commands" \
+	"$SRC/scripts/guest" ${socket:+--socket "$socket"} "$@" -- "$_guest_words$commands" \
 		>console.txt 2>&1 </dev/null || status=$?
 	cat console.txt
 	return $status
 }
 
-# guest COMMANDS ARG...: run_guest, which must succeed, and the target live on
+# guest COMMANDS ARG...: run_guest, which must succeed, and the target, if there is one, live on
 guest()
 {
 	local status=0
 	run_guest "$@" || status=$?
 	[ $status = 0 ] || { cat target.err; fail "the guest: status $status"; }
-	kill -0 "$target_pid" || { cat target.err; fail "the target is gone"; }
+	[ -z "${target_pid-}" ] || kill -0 "$target_pid" || { cat target.err; fail "the target is gone"; }
 }
 
 # guest_fails TEXT COMMANDS ARG...: run_guest, which must fail, TEXT being said
