@@ -20,6 +20,8 @@ _WORDS = {1: "better", 0: "no clear difference", -1: "worse"}
 
 def sentences(result):
     """A list of sentences."""
+    if "verdict" in result:
+        return result["verdict"]["sentences"]
     metric = metrics.BY_KEY[result["study"]["primary"]]
     x = shape.along(result)
     if not x:
