@@ -136,6 +136,21 @@ int packed_device_pop(struct packed_device *d, const struct guest_memory *mem, s
 }
 
 /**
+ * packed_device_seen - see how far the driver has gone
+ * @d: the queue, in which there is a request
+ *
+ * Return: position behind the last descriptor that is available now.
+ */
+unsigned int packed_device_seen(const struct packed_device *d)
+{
+	unsigned int pos = packed_advance(d->avail, 1, d->num);
+
+	for (unsigned int n = 1; n < d->num && packed_device_is_avail(d, pos); n++)
+		pos = packed_advance(pos, 1, d->num);
+	return pos;
+}
+
+/**
  * packed_device_push - return a request; shown to the driver by packed_device_publish()
  * @d: the queue
  * @id: the request's buffer id

@@ -29,11 +29,21 @@ int packed_device_init(struct packed_device *d, const struct guest_memory *mem, 
 		       uint64_t desc, uint64_t driver_area, uint64_t device_area);
 void packed_device_resume(struct packed_device *d, unsigned int avail, unsigned int used);
 int packed_device_pop(struct packed_device *d, const struct guest_memory *mem, struct vq_chain *c);
+unsigned int packed_device_seen(const struct packed_device *d);
 void packed_device_push(struct packed_device *d, uint16_t id, uint16_t count, uint32_t written);
 bool packed_device_publish(struct packed_device *d);
 bool packed_device_settle(struct packed_device *d);
 bool packed_device_enable_kicks(struct packed_device *d);
 void packed_device_disable_kicks(struct packed_device *d);
+
+static inline bool packed_device_is_avail(const struct packed_device *d, unsigned int pos)
+{
+	/* pairs with the release of the flags in packed_driver_publish() */
+	uint16_t flags = ring_load16(&d->desc[packed_index(pos, d->num)].flags,
+				     memory_order_acquire);
+
+	return (flags & (PACKED_AVAIL | PACKED_USED)) == packed_avail_flags(pos, d->num);
+}
 
 /**
  * packed_device_has_avail - look for a request without taking it
@@ -43,11 +53,7 @@ void packed_device_disable_kicks(struct packed_device *d);
  */
 static inline bool packed_device_has_avail(const struct packed_device *d)
 {
-	/* pairs with the release of the flags in packed_driver_publish() */
-	uint16_t flags = ring_load16(&d->desc[packed_index(d->avail, d->num)].flags,
-				     memory_order_acquire);
-
-	return (flags & (PACKED_AVAIL | PACKED_USED)) == packed_avail_flags(d->avail, d->num);
+	return packed_device_is_avail(d, d->avail);
 }
 
 #endif

@@ -104,14 +104,14 @@ void split_driver_add_indirect(struct split_driver *d, unsigned int slot, uint64
  * @d: the queue
  * @slot: which request, below a third of the queue size, not in flight
  * @seg: the segments, those that the device writes last
- * @n: how many, up to SPLIT_CHAIN
+ * @n: how many, up to VQ_CHAIN
  *
  * The device sees it after split_driver_publish(). VIRTIO 1.2, 2.7.5.
  */
 void split_driver_add_chain(struct split_driver *d, unsigned int slot,
-			    const struct split_seg *seg, unsigned int n)
+			    const struct vq_segment *seg, unsigned int n)
 {
-	unsigned int head = slot * SPLIT_CHAIN;
+	unsigned int head = slot * VQ_CHAIN;
 
 	for (unsigned int i = 0; i < n; i++) {
 		uint16_t flags = seg[i].device_writes ? VRING_DESC_F_WRITE : 0;

@@ -5,21 +5,6 @@
 #include <stddef.h>
 #include "wire/ring.h"
 
-/* Descriptors a request owns when the device takes no indirect tables. */
-#define SPLIT_CHAIN	3
-
-/**
- * struct split_seg - one piece of a request
- * @addr: guest physical address
- * @len: bytes
- * @device_writes: the device writes it (read data, status), else it reads it
- */
-struct split_seg {
-	uint64_t addr;
-	uint32_t len;
-	bool device_writes;
-};
-
 /**
  * struct split_driver - the driver's side of one split virtqueue
  *
@@ -46,7 +31,7 @@ void split_driver_init(struct split_driver *d, void *mem, unsigned int num, bool
 void split_driver_add_indirect(struct split_driver *d, unsigned int slot, uint64_t table,
 			       unsigned int entries);
 void split_driver_add_chain(struct split_driver *d, unsigned int slot,
-			    const struct split_seg *seg, unsigned int n);
+			    const struct vq_segment *seg, unsigned int n);
 bool split_driver_publish(struct split_driver *d);
 bool split_driver_settle(struct split_driver *d);
 bool split_driver_enable_calls(struct split_driver *d);

@@ -49,17 +49,19 @@ void blk_limits_read(struct blk_limits *l, const struct virtio_blk_config *c, ui
 
 /**
  * blk_driver_features - features this driver has a use for
+ * @packed: packed rings rather than split ones
  * @event_idx: let notifications be suppressed by event index
  * @indirect: use indirect tables
  *
  * Return: feature bits, to be masked with what the device offers.
  */
-uint64_t blk_driver_features(bool event_idx, bool indirect)
+uint64_t blk_driver_features(bool packed, bool event_idx, bool indirect)
 {
 	return 1ull << VIRTIO_F_VERSION_1 | 1ull << VIRTIO_BLK_F_SIZE_MAX |
 	       1ull << VIRTIO_BLK_F_SEG_MAX | 1ull << VIRTIO_BLK_F_RO |
 	       1ull << VIRTIO_BLK_F_BLK_SIZE | 1ull << VIRTIO_BLK_F_FLUSH |
 	       1ull << VIRTIO_BLK_F_MQ | 1ull << VIRTIO_BLK_F_DISCARD |
+	       (uint64_t)packed << VIRTIO_F_RING_PACKED |
 	       (uint64_t)event_idx << VIRTIO_RING_F_EVENT_IDX |
 	       (uint64_t)indirect << VIRTIO_RING_F_INDIRECT_DESC;
 }
@@ -73,23 +75,37 @@ uint64_t blk_driver_features(bool event_idx, bool indirect)
  */
 unsigned int blk_queue_slots(unsigned int num, bool indirect)
 {
-	return indirect ? num : num / SPLIT_CHAIN;
+	return indirect ? num : num / VQ_CHAIN;
 }
 
-static size_t slots_offset(unsigned int num)
+static size_t slots_offset(unsigned int num, uint64_t features)
 {
-	return (split_ring_bytes(num) + 4095) / 4096 * 4096;
+	return (vq_ring_bytes(has(features, VIRTIO_F_RING_PACKED), num) + 4095) / 4096 * 4096;
 }
 
 /**
  * blk_queue_bytes - device-visible memory that a queue takes
  * @num: queue size
+ * @features: negotiated features
  *
  * Return: bytes, for memory that starts on a page.
  */
-size_t blk_queue_bytes(unsigned int num)
+size_t blk_queue_bytes(unsigned int num, uint64_t features)
 {
-	return slots_offset(num) + num * sizeof(struct blk_slot);
+	return slots_offset(num, features) + num * sizeof(struct blk_slot);
+}
+
+/**
+ * blk_queue_ring - look at the ring of a queue that another may drive
+ * @ring: filled in, good for vq_driver_parts() and vq_driver_base()
+ * @mem: the queue's memory
+ * @num: queue size
+ * @features: negotiated features
+ */
+void blk_queue_ring(struct vq_driver *ring, void *mem, unsigned int num, uint64_t features)
+{
+	vq_driver_init(ring, has(features, VIRTIO_F_RING_PACKED), mem, num,
+		       has(features, VIRTIO_RING_F_EVENT_IDX), NULL);
 }
 
 /* All that stays the same from request to request is written here. */
@@ -98,6 +114,13 @@ static void prepare_slot(struct blk_queue *q, unsigned int i)
 	struct blk_slot *s = &q->slot[i];
 	uint64_t guest = (uintptr_t)s + q->guest_offset;
 
+	if (q->ring.is_packed) {
+		s->packed[0] = (struct vring_packed_desc) {
+			.addr = htole64(guest + offsetof(struct blk_slot, hdr)),
+			.len = htole32(sizeof(s->hdr)),
+		};
+		return;
+	}
 	s->table[0] = (struct vring_desc) {
 		.addr = htole64(guest + offsetof(struct blk_slot, hdr)),
 		.len = htole32(sizeof(s->hdr)),
@@ -114,7 +137,7 @@ static void prepare_slot(struct blk_queue *q, unsigned int i)
 /**
  * blk_queue_init - take a queue up
  * @q: filled in
- * @mem: blk_queue_bytes(@num) of memory that the device can reach, zero for a new queue
+ * @mem: blk_queue_bytes() of memory that the device can reach, zero for a new queue
  * @num: queue size
  * @guest_offset: what to add to an address here for the guest physical address
  * @features: negotiated features
@@ -130,10 +153,17 @@ int blk_queue_init(struct blk_queue *q, void *mem, unsigned int num, uint64_t gu
 	q->guest_offset = guest_offset;
 	q->kick_fd = kick_fd;
 	q->nr_slots = blk_queue_slots(num, q->indirect);
-	q->slot = (void *)((char *)mem + slots_offset(num));
-	split_driver_init(&q->ring, mem, num, has(features, VIRTIO_RING_F_EVENT_IDX));
-	if (q->ring.avail_idx != q->ring.used_idx)
+	q->owns_chain = !q->indirect && !has(features, VIRTIO_F_RING_PACKED);
+	q->slot = (void *)((char *)mem + slots_offset(num, features));
+	q->count = calloc(num, sizeof(*q->count));
+	if (!q->count)
+		return -ENOMEM;
+	vq_driver_init(&q->ring, has(features, VIRTIO_F_RING_PACKED), mem, num,
+		       has(features, VIRTIO_RING_F_EVENT_IDX), q->count);
+	if (vq_driver_busy(&q->ring)) {
+		blk_queue_destroy(q);
 		return -EBUSY;
+	}
 
 	q->request = calloc(q->nr_slots, sizeof(*q->request));
 	q->free = calloc(q->nr_slots, sizeof(*q->free));
@@ -154,6 +184,7 @@ int blk_queue_init(struct blk_queue *q, void *mem, unsigned int num, uint64_t gu
  */
 void blk_queue_destroy(struct blk_queue *q)
 {
+	free(q->count);
 	free(q->request);
 	free(q->free);
 }
@@ -162,10 +193,33 @@ static unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_t secto
 {
 	unsigned int i = q->free[--q->nr_free];
 
+	q->batch++;
 	q->request[i] = (struct blk_tagged) { .tag = tag, .age = q->age, .busy = true };
 	q->slot[i].hdr.type = htole32(type);
 	q->slot[i].hdr.sector = htole64(sector);
 	return i;
+}
+
+/* Without a next to jump over a missing one, entries are as many as there are (VIRTIO 1.2, 2.8.7). */
+static void add_packed_table(struct blk_queue *q, unsigned int i, uint64_t data, uint32_t len,
+			     bool device_writes)
+{
+	struct blk_slot *s = &q->slot[i];
+	uint64_t guest = (uintptr_t)s + q->guest_offset;
+	unsigned int n = 1;
+
+	if (len)
+		s->packed[n++] = (struct vring_packed_desc) {
+			.addr = htole64(data),
+			.len = htole32(len),
+			.flags = htole16(device_writes ? VRING_DESC_F_WRITE : 0),
+		};
+	s->packed[n++] = (struct vring_packed_desc) {
+		.addr = htole64(guest + offsetof(struct blk_slot, status)),
+		.len = htole32(sizeof(s->status)),
+		.flags = htole16(VRING_DESC_F_WRITE),
+	};
+	vq_driver_add_indirect(&q->ring, i, guest, n);
 }
 
 /* @data is a guest physical address; a request without data has header and status only. */
@@ -175,7 +229,7 @@ static void add(struct blk_queue *q, unsigned int i, uint64_t data, uint32_t len
 	uint64_t guest = (uintptr_t)s + q->guest_offset;
 
 	if (!q->indirect) {
-		struct split_seg seg[SPLIT_CHAIN] = {
+		struct vq_segment seg[VQ_CHAIN] = {
 			{ guest + offsetof(struct blk_slot, hdr), sizeof(s->hdr), false },
 			{ data, len, device_writes },
 			{ guest + offsetof(struct blk_slot, status), sizeof(s->status), true },
@@ -183,7 +237,11 @@ static void add(struct blk_queue *q, unsigned int i, uint64_t data, uint32_t len
 
 		if (!len)
 			seg[1] = seg[2];
-		split_driver_add_chain(&q->ring, i, seg, len ? 3 : 2);
+		vq_driver_add_chain(&q->ring, i, seg, len ? 3 : 2);
+		return;
+	}
+	if (q->ring.is_packed) {
+		add_packed_table(q, i, data, len, device_writes);
 		return;
 	}
 
@@ -194,7 +252,7 @@ static void add(struct blk_queue *q, unsigned int i, uint64_t data, uint32_t len
 		.flags = htole16(VRING_DESC_F_NEXT | (device_writes ? VRING_DESC_F_WRITE : 0)),
 		.next = htole16(2),
 	};
-	split_driver_add_indirect(&q->ring, i, guest, 3);
+	vq_driver_add_indirect(&q->ring, i, guest, 3);
 }
 
 /**
@@ -269,13 +327,13 @@ static int kick(struct blk_queue *q)
  */
 int blk_queue_submit(struct blk_queue *q)
 {
-	uint16_t batch = q->ring.avail_idx - q->ring.published;
 	bool wanted;
 
-	if (!batch)
+	if (!q->batch)
 		return 0;
-	wanted = split_driver_publish(&q->ring);
-	hist_add(&q->stats.batch, batch);
+	wanted = vq_driver_publish(&q->ring);
+	hist_add(&q->stats.batch, q->batch);
+	q->batch = 0;
 	q->stats.batches++;
 	return wanted ? kick(q) : 0;
 }
@@ -290,7 +348,7 @@ int blk_queue_submit(struct blk_queue *q)
  */
 int blk_queue_settle(struct blk_queue *q)
 {
-	return split_driver_settle(&q->ring) ? kick(q) : 0;
+	return vq_driver_settle(&q->ring) ? kick(q) : 0;
 }
 
 static int status_to_errno(uint8_t status)
@@ -320,11 +378,11 @@ int blk_queue_next(struct blk_queue *q, void **tag, int *err)
 	unsigned int i;
 	int ret;
 
-	ret = split_driver_next_used(&q->ring, &id, &written);
+	ret = vq_driver_next_used(&q->ring, &id, &written);
 	if (ret <= 0)
 		return ret;
-	i = q->indirect ? id : id / SPLIT_CHAIN;
-	if (unlikely(i >= q->nr_slots || !q->request[i].busy || (!q->indirect && id % SPLIT_CHAIN)))
+	i = q->owns_chain ? id / VQ_CHAIN : id;
+	if (unlikely(i >= q->nr_slots || !q->request[i].busy || (q->owns_chain && id % VQ_CHAIN)))
 		return -EPROTO;
 
 	q->request[i].busy = false;

@@ -8,7 +8,7 @@
 #include <linux/virtio_blk.h>
 #include "base/cpu.h"
 #include "base/hist.h"
-#include "wire/split-driver.h"
+#include "wire/vq-driver.h"
 
 /*
  * A virtio-blk driver that knows no transport: it is given memory the device can
@@ -45,7 +45,10 @@ struct blk_limits {
  * the cores brings it all; what it writes is on another line.
  */
 struct blk_slot {
-	struct vring_desc table[3];
+	union {
+		struct vring_desc table[VQ_CHAIN];
+		struct vring_packed_desc packed[VQ_CHAIN];
+	};
 	struct virtio_blk_outhdr hdr;
 	uint8_t status __attribute__((aligned(CACHE_LINE)));
 	struct virtio_blk_discard_write_zeroes range;
@@ -78,35 +81,42 @@ struct blk_stats {
 /**
  * struct blk_queue - one virtqueue of a device, driven by one job
  * @ring: the virtqueue
+ * @count: a packed ring's own
  * @slot: device-visible memory of the requests
  * @guest_offset: guest physical address of memory, minus its address here
  * @request: one for each slot
  * @nr_slots: requests that can be in flight
  * @free: stack of free slots; the one used last is in the caches
  * @nr_free: its height
+ * @batch: requests the device has not been shown
  * @indirect: requests go through indirect tables
+ * @owns_chain: each slot owns VQ_CHAIN descriptors of a split ring, named by the first
  * @kick_fd: eventfd of the device
  * @age: a coarse clock for finding stuck requests, advanced by the user
  */
 struct blk_queue {
-	struct split_driver ring;
+	struct vq_driver ring;
+	uint8_t *count;
 	struct blk_slot *slot;
 	uint64_t guest_offset;
 	struct blk_tagged *request;
 	unsigned int nr_slots;
 	uint16_t *free;
 	unsigned int nr_free;
+	unsigned int batch;
 	bool indirect;
+	bool owns_chain;
 	int kick_fd;
 	uint32_t age;
 	struct blk_stats stats;
 };
 
 void blk_limits_read(struct blk_limits *l, const struct virtio_blk_config *c, uint64_t features);
-uint64_t blk_driver_features(bool event_idx, bool indirect);
+uint64_t blk_driver_features(bool packed, bool event_idx, bool indirect);
 
 unsigned int blk_queue_slots(unsigned int num, bool indirect);
-size_t blk_queue_bytes(unsigned int num);
+size_t blk_queue_bytes(unsigned int num, uint64_t features);
+void blk_queue_ring(struct vq_driver *ring, void *mem, unsigned int num, uint64_t features);
 int blk_queue_init(struct blk_queue *q, void *mem, unsigned int num, uint64_t guest_offset,
 		   uint64_t features, int kick_fd);
 void blk_queue_destroy(struct blk_queue *q);

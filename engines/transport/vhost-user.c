@@ -239,9 +239,7 @@ int vu_front_share_memory(struct vu_front *f, int fd, void *base, size_t size)
  * @f: the connection
  * @index: which
  * @num: queue size
- * @desc: descriptor table, in shared memory
- * @avail: available ring
- * @used: used ring
+ * @ring: the queue, in shared memory, as its last driver left it
  * @kick_fd: eventfd on which the device is notified
  * @call_fd: eventfd on which it notifies
  *
@@ -250,22 +248,23 @@ int vu_front_share_memory(struct vu_front *f, int fd, void *base, size_t size)
  * Return: 0 or a negative errno.
  */
 int vu_front_start_queue(struct vu_front *f, unsigned int index, unsigned int num,
-			 void *desc, void *avail, void *used, int kick_fd, int call_fd)
+			 const struct vq_driver *ring, int kick_fd, int call_fd)
 {
+	struct vq_parts parts = vq_driver_parts(ring);
 	struct vu_msg addr = {
 		.h = { .request = VU_SET_VRING_ADDR, .size = sizeof(addr.addr) },
 		.addr = {
 			.index = index,
-			.desc = (uintptr_t)desc,
-			.avail = (uintptr_t)avail,
-			.used = (uintptr_t)used,
+			.desc = (uintptr_t)parts.desc,
+			.avail = (uintptr_t)parts.driver,
+			.used = (uintptr_t)parts.device,
 		},
 	};
 	int ret;
 
 	ret = tell_state(f, VU_SET_VRING_NUM, index, num);
 	if (!ret)
-		ret = tell_state(f, VU_SET_VRING_BASE, index, 0);
+		ret = tell_state(f, VU_SET_VRING_BASE, index, vq_driver_base(ring));
 	if (!ret)
 		ret = tell(f, &addr);
 	if (!ret)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "wire/vq-driver.h"
 
 /**
  * struct vu_front - a vhost-user front end: the connection to a device
@@ -29,7 +30,7 @@ int vu_front_negotiate(struct vu_front *f, uint64_t wanted);
 int vu_front_get_config(struct vu_front *f, void *config, size_t len);
 int vu_front_share_memory(struct vu_front *f, int fd, void *base, size_t size);
 int vu_front_start_queue(struct vu_front *f, unsigned int index, unsigned int num,
-			 void *desc, void *avail, void *used, int kick_fd, int call_fd);
+			 const struct vq_driver *ring, int kick_fd, int call_fd);
 void vu_front_close(struct vu_front *f);
 
 #endif

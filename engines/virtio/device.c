@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <signal.h>
+#include <linux/virtio_config.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include "engines/glue/glue.h"
@@ -108,13 +109,15 @@ static void collect_demand(struct demand *d, struct thread_data *td,
 static int choose_queue_size(struct shared_device *dev, const struct demand *d, const char *job)
 {
 	bool indirect = dev->features >> VIRTIO_RING_F_INDIRECT_DESC & 1;
-	unsigned int need = d->iodepth * (indirect ? 1 : SPLIT_CHAIN);
+	bool packed = dev->features >> VIRTIO_F_RING_PACKED & 1;
+	unsigned int need = d->iodepth * (indirect ? 1 : VQ_CHAIN);
 	unsigned int num = d->queue_size;
 
 	if (!num)
 		num = round_up_pow2(need > QUEUE_SIZE_MIN ? need : QUEUE_SIZE_MIN);
-	if (num & (num - 1) || num > QUEUE_SIZE_MAX) {
-		log_err("%s: queue_size=%u is no power of two up to %u\n", job, num, QUEUE_SIZE_MAX);
+	if (num > QUEUE_SIZE_MAX || (num & (num - 1) && !packed)) {
+		log_err("%s: queue_size=%u is no %s up to %u\n", job, num,
+			packed ? "number" : "power of two", QUEUE_SIZE_MAX);
 		return -EINVAL;
 	}
 	if (blk_queue_slots(num, indirect) < d->iodepth) {
@@ -129,7 +132,7 @@ static int choose_queue_size(struct shared_device *dev, const struct demand *d, 
 
 static int alloc_queues(struct shared_device *dev, const struct demand *d, bool huge)
 {
-	size_t mem_bytes = align(blk_queue_bytes(dev->queue_size));
+	size_t mem_bytes = align(blk_queue_bytes(dev->queue_size, dev->features));
 	size_t stride = mem_bytes + align(d->buffer_bytes);
 	int ret;
 
@@ -164,6 +167,11 @@ static int set_up(struct shared_device *dev, struct thread_data *td)
 	ret = dev->transport->open(dev, td);
 	if (ret)
 		return ret;
+	if (options(td)->packed && !(dev->features >> VIRTIO_F_RING_PACKED & 1)) {
+		log_err("%s: %s device '%s' offers no packed ring, which packed=1 needs\n", td->o.name,
+			dev->transport->name, dev->key);
+		return -EOPNOTSUPP;
+	}
 	collect_demand(&d, td, dev);
 	if (d.queues > dev->max_queues) {
 		log_err("%s: %u jobs at the same time need a queue each, %s device '%s' has %u\n",

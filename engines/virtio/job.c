@@ -37,17 +37,17 @@ int virtio_job_setup(struct thread_data *td)
 
 static bool ring_ready(void *arg)
 {
-	return split_driver_has_used(&((struct blk_queue *)arg)->ring);
+	return vq_driver_has_used(&((struct blk_queue *)arg)->ring);
 }
 
 static bool ring_arm(void *arg)
 {
-	return split_driver_enable_calls(&((struct blk_queue *)arg)->ring);
+	return vq_driver_enable_calls(&((struct blk_queue *)arg)->ring);
 }
 
 static void ring_disarm(void *arg)
 {
-	split_driver_disable_calls(&((struct blk_queue *)arg)->ring);
+	vq_driver_disable_calls(&((struct blk_queue *)arg)->ring);
 }
 
 static void init_waiter(struct virtio_job *j)

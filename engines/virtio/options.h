@@ -21,6 +21,7 @@ enum virtio_transport_kind {
  * @stuck_timeout: seconds after which a request counts as lost
  * @queue_size: entries of a virtqueue, 0 for what iodepth needs
  * @hugepages: rings and I/O buffers in huge pages
+ * @packed: negotiate VIRTIO_F_RING_PACKED
  * @event_idx: negotiate VIRTIO_RING_F_EVENT_IDX
  * @indirect: negotiate VIRTIO_RING_F_INDIRECT_DESC
  * @dp_stats: prefix of the files with what the engine counted
@@ -35,6 +36,7 @@ struct virtio_options {
 	unsigned int stuck_timeout;
 	unsigned int queue_size;
 	unsigned int hugepages;
+	unsigned int packed;
 	unsigned int event_idx;
 	unsigned int indirect;
 	char *dp_stats;
@@ -68,7 +70,7 @@ struct virtio_options {
 	.lname	= "Virtqueue size", \
 	.type	= FIO_OPT_INT, \
 	VIRTIO_OPTION(queue_size), \
-	.help	= "Entries of a virtqueue, a power of two; 0 for as many as iodepth needs, at least 128", \
+	.help	= "Entries of a virtqueue, a power of two unless packed=1; 0 for as many as iodepth needs, at least 128", \
 	.def	= "0", \
 	VIRTIO_LISTED, \
 }, { \
@@ -77,6 +79,14 @@ struct virtio_options {
 	.type	= FIO_OPT_BOOL, \
 	VIRTIO_OPTION(hugepages), \
 	.help	= "Put rings and I/O buffers into huge pages of 2 MiB, which vm.nr_hugepages has to provide; SPDK vhost takes no others", \
+	.def	= "0", \
+	VIRTIO_LISTED, \
+}, { \
+	.name	= "packed", \
+	.lname	= "Packed ring", \
+	.type	= FIO_OPT_BOOL, \
+	VIRTIO_OPTION(packed), \
+	.help	= "Use packed virtqueues (VIRTIO_F_RING_PACKED), which the device has to offer, rather than split ones", \
 	.def	= "0", \
 	VIRTIO_LISTED, \
 }, { \

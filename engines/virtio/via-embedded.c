@@ -60,7 +60,7 @@ static int embedded_open(struct shared_device *dev, struct thread_data *td)
 	sched_getaffinity(0, sizeof(e->cpus), &e->cpus);
 	blk_device_init(&e->dev, &e->backend, e->o.block_size, e->o.read_only, e->o.num_queues);
 
-	dev->features = e->dev.features & blk_driver_features(o->event_idx, o->indirect);
+	dev->features = e->dev.features & blk_driver_features(o->packed, o->event_idx, o->indirect);
 	blk_limits_read(&dev->limits, &e->dev.config, dev->features);
 	dev->max_queues = e->o.num_queues;
 	dev->peer_fd = -1;
@@ -118,11 +118,17 @@ static int start_queue(struct shared_device *dev, struct embedded *e, unsigned i
 		       const char *name)
 {
 	struct embedded_queue *eq = &e->queue[index];
-	struct split_driver ring;
 	struct queue *q = &eq->queue;
+	struct vq_addresses at;
+	struct vq_driver ring;
+	struct vq_parts parts;
 	int ret;
 
-	split_driver_init(&ring, dev->queue[index].mem, dev->queue_size, false);
+	blk_queue_ring(&ring, dev->queue[index].mem, dev->queue_size, dev->features);
+	parts = vq_driver_parts(&ring);
+	at = (struct vq_addresses) {
+		(uintptr_t)parts.desc, (uintptr_t)parts.driver, (uintptr_t)parts.device,
+	};
 	*q = (struct queue) {
 		.dev = &e->dev,
 		.mem = &e->mem,
@@ -131,12 +137,9 @@ static int start_queue(struct shared_device *dev, struct embedded *e, unsigned i
 		.owner = (void *)name,
 	};
 	q->source.fd = dev->queue[index].kick_fd;
-	q->ring.event_idx = dev->features >> VIRTIO_RING_F_EVENT_IDX & 1;
-	q->ring.indirect = dev->features >> VIRTIO_RING_F_INDIRECT_DESC & 1;
-	ret = split_device_init(&q->ring, &e->mem, dev->queue_size, (uintptr_t)ring.desc,
-				(uintptr_t)ring.avail, (uintptr_t)ring.used);
+	ret = vq_device_init(&q->ring, &e->mem, dev->features, dev->queue_size, &at);
 	if (!ret)
-		ret = queue_start(q, &eq->lane, ring.used_idx);
+		ret = queue_start(q, &eq->lane, vq_driver_base(&ring));
 	return ret;
 }
 

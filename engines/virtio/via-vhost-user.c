@@ -22,7 +22,7 @@ static int meet(struct shared_device *dev, struct vu_front *f, const struct virt
 	struct virtio_blk_config config = { 0 };
 	int ret;
 
-	ret = vu_front_negotiate(f, blk_driver_features(o->event_idx, o->indirect));
+	ret = vu_front_negotiate(f, blk_driver_features(o->packed, o->event_idx, o->indirect));
 	if (!ret)
 		ret = vu_front_get_config(f, &config, BLK_CONFIG_BYTES);
 	if (ret)
@@ -60,11 +60,10 @@ static int vu_start(struct shared_device *dev, struct thread_data *td)
 	ret = vu_front_share_memory(f, dev->arena.fd, dev->arena.base, dev->arena.size);
 	for (unsigned int i = 0; i < dev->nr_queues && !ret; i++) {
 		struct shared_queue *q = &dev->queue[i];
-		struct split_driver ring;
+		struct vq_driver ring;
 
-		split_driver_init(&ring, q->mem, dev->queue_size, false);
-		ret = vu_front_start_queue(f, i, dev->queue_size, ring.desc, ring.avail, ring.used,
-					   q->kick_fd, q->call_fd);
+		blk_queue_ring(&ring, q->mem, dev->queue_size, dev->features);
+		ret = vu_front_start_queue(f, i, dev->queue_size, &ring, q->kick_fd, q->call_fd);
 	}
 	if (ret != -EREMOTEIO)
 		return ret ? report(td, "start the queues of", dev, ret) : 0;

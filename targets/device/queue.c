@@ -41,17 +41,17 @@ static void call_driver(struct queue *q)
 /* Show the driver what has been returned. */
 static void publish(struct queue *q)
 {
-	if (q->ring.published == q->ring.used_idx)
+	if (!vq_device_unpublished(&q->ring))
 		return;
 	counter_add(&stats(q)->batches, 1);
-	if (split_device_publish(&q->ring))
+	if (vq_device_publish(&q->ring))
 		call_driver(q);
 }
 
 /* With nothing to do there is time to make sure that the driver noticed. */
 static void settle(struct queue *q)
 {
-	if (split_device_settle(&q->ring))
+	if (vq_device_settle(&q->ring))
 		call_driver(q);
 }
 
@@ -60,7 +60,7 @@ static void give_back(struct queue *q, const struct vblk_request *r)
 	/* Mostly it is there from the last time, and then the driver keeps its cache line. */
 	if (*r->status_at != r->status)
 		*r->status_at = r->status;
-	split_device_push(&q->ring, r->chain.head, r->written);
+	vq_device_push(&q->ring, &r->chain, r->written);
 }
 
 static void put_free(struct queue *q, struct queue_request *r)
@@ -98,7 +98,7 @@ static struct queue_request *first_free(struct queue *q)
 {
 	struct queue_request *r;
 
-	if (likely(q->free) || q->touched == q->ring.num)
+	if (likely(q->free) || q->touched == vq_device_num(&q->ring))
 		return q->free;
 	r = &q->request[q->touched++];
 	r->queue = q;
@@ -107,7 +107,7 @@ static struct queue_request *first_free(struct queue *q)
 	return r;
 }
 
-/* Take the request at the head of the ring; returns a negative errno for a broken one. */
+/* Take the next request of the ring; returns 1, 0 without one, a negative errno for a broken one. */
 static int take_request(struct queue *q)
 {
 	struct queue_request *r = first_free(q);
@@ -116,9 +116,10 @@ static int take_request(struct queue *q)
 	/* A driver may not have more in flight than the ring holds. */
 	if (!r)
 		return -EOVERFLOW;
-	ret = split_device_pop(&q->ring, q->mem, &r->vblk.chain);
-	if (ret > 0)
-		ret = vblk_submit(&r->vblk, q->dev, &q->lane->channel);
+	ret = vq_device_pop(&q->ring, q->mem, &r->vblk.chain);
+	if (ret <= 0)
+		return ret;
+	ret = vblk_submit(&r->vblk, q->dev, &q->lane->channel);
 	if (ret < 0)
 		return ret;
 	if (ret == VBLK_PENDING) {
@@ -128,20 +129,21 @@ static int take_request(struct queue *q)
 	} else {
 		give_back(q, &r->vblk);
 	}
-	return 0;
+	return 1;
 }
 
 /* Take what is there now; what arrives meanwhile is for the next turn, so others get theirs. */
 static void take_requests(struct queue *q)
 {
-	unsigned int taken = 0;
-	int ret = 0;
+	unsigned int taken = 0, end;
+	int ret = 1;
 
-	if (!split_device_has_avail(&q->ring))
+	if (!vq_device_has_avail(&q->ring))
 		return;
-	for (uint16_t end = q->ring.avail_seen; q->ring.avail_idx != end && !ret; taken++)
-		ret = take_request(q);
-	if (ret)
+	end = vq_device_seen(&q->ring);
+	while (vq_device_at(&q->ring) != end && (ret = take_request(q)) > 0)
+		taken++;
+	if (ret < 0)
 		fail(q, ret);
 	publish(q);
 	hist_add(&stats(q)->batch, taken);
@@ -154,7 +156,7 @@ static bool queue_poll(struct event_source *s, uint64_t now)
 	(void)now;
 	if (q->broken)
 		return false;
-	if (split_device_has_avail(&q->ring))
+	if (vq_device_has_avail(&q->ring))
 		return true;
 	settle(q);
 	return false;
@@ -167,12 +169,12 @@ static bool queue_arm(struct event_source *s)
 	if (q->broken)
 		return false;
 	settle(q);
-	return split_device_enable_kicks(&q->ring);
+	return vq_device_enable_kicks(&q->ring);
 }
 
 static void queue_disarm(struct event_source *s)
 {
-	split_device_disable_kicks(&source_to_queue(s)->ring);
+	vq_device_disable_kicks(&source_to_queue(s)->ring);
 }
 
 static void queue_woken(struct event_source *s)
@@ -199,7 +201,7 @@ static const struct event_source_ops queue_ops = {
 /* Room for requests; mapped, so that what is not used takes no memory. */
 static int alloc_requests(struct queue *q)
 {
-	size_t len = q->ring.num * sizeof(*q->request);
+	size_t len = vq_device_num(&q->ring) * sizeof(*q->request);
 
 	q->request = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -212,7 +214,7 @@ static int alloc_requests(struct queue *q)
 
 static void free_requests(struct queue *q)
 {
-	munmap(q->request, q->ring.num * sizeof(*q->request));
+	munmap(q->request, vq_device_num(&q->ring) * sizeof(*q->request));
 }
 
 struct start {
@@ -226,25 +228,25 @@ static void start_in_thread(void *arg)
 	struct queue *q = s->q;
 	struct lane *l = q->lane;
 
-	s->ret = channel_reserve(&l->channel, q->ring.num);
+	s->ret = channel_reserve(&l->channel, vq_device_num(&q->ring));
 	if (s->ret)
 		return;
 	s->ret = iothread_add_source(&l->it, &q->source);
 	if (s->ret)
-		channel_release(&l->channel, q->ring.num);
+		channel_release(&l->channel, vq_device_num(&q->ring));
 }
 
 /**
  * queue_start - let an iothread serve a queue
  * @q: the queue with ring, device, memory, kick and call descriptors set
  * @lane: who is to serve it
- * @base: first available index to take
+ * @base: where to begin, see vq_device_resume()
  *
  * A kick that came before is not lost: the first turn looks at the ring.
  *
  * Return: 0 or a negative errno.
  */
-int queue_start(struct queue *q, struct lane *lane, uint16_t base)
+int queue_start(struct queue *q, struct lane *lane, uint32_t base)
 {
 	struct start s = { .q = q };
 	int ret;
@@ -255,8 +257,9 @@ int queue_start(struct queue *q, struct lane *lane, uint16_t base)
 	q->broken = false;
 	q->stopping = false;
 	q->in_flight = 0;
-	split_device_resume(&q->ring, base);
-	ret = alloc_requests(q);
+	ret = vq_device_resume(&q->ring, base);
+	if (!ret)
+		ret = alloc_requests(q);
 	if (ret)
 		return ret;
 	sem_init(&q->drained, 0, 0);
@@ -295,7 +298,7 @@ static void release_in_thread(void *arg)
 {
 	struct queue *q = arg;
 
-	channel_release(&q->lane->channel, q->ring.num);
+	channel_release(&q->lane->channel, vq_device_num(&q->ring));
 }
 
 /**
@@ -303,7 +306,7 @@ static void release_in_thread(void *arg)
  * @q: the queue, started
  * @at_once: their driver is gone, so do not wait for the service time of requests in flight
  *
- * Afterwards q->ring.avail_idx is the first request not taken.
+ * Afterwards vq_device_base() tells where to go on.
  */
 void queue_stop(struct queue *q, bool at_once)
 {

@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include "targets/device/virtio-blk.h"
 #include "targets/lane.h"
+#include "wire/vq-device.h"
 
 /**
  * struct queue_request - room for a request of a queue
@@ -39,7 +40,7 @@ struct queue {
 	struct event_source source;
 	struct lane *lane;
 	struct blk_device *dev;
-	struct split_device ring;
+	struct vq_device ring;
 	const struct guest_memory *mem;
 	int call_fd;
 	void (*on_broken)(void *owner, struct queue *q, int err);
@@ -54,7 +55,7 @@ struct queue {
 	sem_t drained;
 } __attribute__((aligned(THREAD_ALIGN)));
 
-int queue_start(struct queue *q, struct lane *lane, uint16_t base);
+int queue_start(struct queue *q, struct lane *lane, uint32_t base);
 void queue_stop(struct queue *q, bool at_once);
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <linux/virtio_config.h>
+#include <linux/virtio_ring.h>
 #include "targets/device/virtio-blk.h"
 
 #define SECTOR_SHIFT	9
@@ -38,7 +39,8 @@ void blk_device_init(struct blk_device *dev, struct backend *backend, uint32_t b
 			    FEATURE(VIRTIO_BLK_F_TOPOLOGY) | FEATURE(VIRTIO_BLK_F_FLUSH) |
 			    FEATURE(VIRTIO_BLK_F_CONFIG_WCE) | FEATURE(VIRTIO_BLK_F_DISCARD) |
 			    FEATURE(VIRTIO_BLK_F_WRITE_ZEROES) |
-			    FEATURE(VIRTIO_RING_F_INDIRECT_DESC) | FEATURE(VIRTIO_RING_F_EVENT_IDX),
+			    FEATURE(VIRTIO_RING_F_INDIRECT_DESC) | FEATURE(VIRTIO_RING_F_EVENT_IDX) |
+			    FEATURE(VIRTIO_F_RING_PACKED),
 		.config = {
 			.capacity = htole64(backend->size >> SECTOR_SHIFT),
 			.seg_max = htole32(SEG_MAX),

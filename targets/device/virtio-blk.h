@@ -4,7 +4,7 @@
 
 #include <linux/virtio_blk.h>
 #include "targets/backend/channel.h"
-#include "wire/split-device.h"
+#include "wire/chain.h"
 
 /**
  * struct blk_device - a virtio-blk device: what it offers and what stands behind it

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include <linux/virtio_config.h>
 #include "targets/vhost-user/lost-memory.h"
 #include "targets/vhost-user/session.h"
 
@@ -146,7 +145,7 @@ static int set_vring_num(struct session *s, struct vu_msg *msg)
 	struct vu_vring *v = find_vring(s, msg->state.index);
 	uint32_t num = msg->state.num;
 
-	if (!v || !num || num > s->server->queue_size || num & (num - 1))
+	if (!v || num > s->server->queue_size || !vq_size_valid(session_packed(s), num))
 		return -EINVAL;
 	session_pause_vring(s, msg->state.index);
 	v->num = num;
@@ -169,7 +168,7 @@ static int set_vring_base(struct session *s, struct vu_msg *msg)
 {
 	struct vu_vring *v = find_vring(s, msg->state.index);
 
-	if (!v || msg->state.num > UINT16_MAX)
+	if (!v || (msg->state.num > UINT16_MAX && !session_packed(s)))
 		return -EINVAL;
 	session_pause_vring(s, msg->state.index);
 	v->base = msg->state.num;

@@ -60,7 +60,7 @@ static void stop_vring(struct vu_vring *v, bool at_once)
 	if (!v->running)
 		return;
 	queue_stop(&v->queue, at_once);
-	v->base = v->queue.ring.avail_idx;
+	v->base = vq_device_base(&v->queue.ring);
 	v->running = false;
 }
 
@@ -149,6 +149,9 @@ static int start_vring(struct session *s, unsigned int index)
 	struct vu_vring *v = &s->vring[index];
 	struct server *srv = s->server;
 	struct queue *q = &v->queue;
+	const struct vq_addresses at = {
+		.desc = v->addr.desc, .driver = v->addr.avail, .device = v->addr.used,
+	};
 	int ret;
 
 	memset(q, 0, sizeof(*q));
@@ -158,10 +161,10 @@ static int start_vring(struct session *s, unsigned int index)
 	q->call_fd = v->call_fd;
 	q->on_broken = on_broken;
 	q->owner = s;
-	q->ring.event_idx = s->features & (1ull << VIRTIO_RING_F_EVENT_IDX);
-	q->ring.indirect = s->features & (1ull << VIRTIO_RING_F_INDIRECT_DESC);
-	ret = split_device_init(&q->ring, &s->mem, v->num, v->addr.desc, v->addr.avail,
-				v->addr.used);
+	/* Features may have changed since the message that set the size. */
+	if (!vq_size_valid(session_packed(s), v->num))
+		return -EINVAL;
+	ret = vq_device_init(&q->ring, &s->mem, s->features, v->num, &at);
 	if (!ret && v->call_fd >= 0)
 		ret = set_nonblocking(v->call_fd);
 	if (!ret)

@@ -2,6 +2,7 @@
 #ifndef TARGETS_VHOST_USER_SESSION_H
 #define TARGETS_VHOST_USER_SESSION_H
 
+#include <linux/virtio_config.h>
 #include "targets/device/queue.h"
 #include "targets/vhost-user/server.h"
 #include "wire/vhost-user.h"
@@ -11,7 +12,7 @@
  * @queue: the running queue, valid while @running
  * @num: its size, 0 before SET_VRING_NUM
  * @addr: its parts in the front end's address space, valid with @have_addr
- * @base: next available index
+ * @base: where it begins, see vq_device_resume()
  * @kick_fd: with it the ring is started; -1 without
  * @call_fd: -1 without
  * @err_fd: -1 without
@@ -22,7 +23,7 @@ struct vu_vring {
 	unsigned int num;
 	struct vu_vring_addr addr;
 	bool have_addr;
-	uint16_t base;
+	uint32_t base;
 	int kick_fd;
 	int call_fd;
 	int err_fd;
@@ -62,6 +63,12 @@ void session_serve(struct session *s);
 void session_free(struct session *s);
 void session_give_up(struct session *s, int err);
 void session_unmap(struct guest_region *r);
+
+/* Whether the rings are packed. */
+static inline bool session_packed(const struct session *s)
+{
+	return s->features >> VIRTIO_F_RING_PACKED & 1;
+}
 
 int session_handle(struct session *s, struct vu_msg *msg);
 

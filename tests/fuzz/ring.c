@@ -10,9 +10,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/virtio_config.h>
 #include "targets/device/virtio-blk.h"
 #include "tests/fuzz/input.h"
-#include "wire/split-device.h"
+#include "wire/vq-device.h"
 
 #define REGION	16384u
 #define GUEST	0x100000ull
@@ -30,6 +31,7 @@
 static struct backend backend;
 static struct iothread iothread;	/* its statistics are of all inputs so far */
 static struct channel channel;
+static unsigned long served[2];	/* split and packed, of all inputs so far */
 static char *region[2];
 
 static void set_up_once(void)
@@ -102,6 +104,39 @@ static void fill_ring(struct split_device *d, unsigned int shift)
 	}
 }
 
+static void put_packed(struct vring_packed_desc *desc, unsigned int place, uint32_t len,
+		       uint16_t flags, uint16_t id)
+{
+	*desc = (struct vring_packed_desc) {
+		.addr = htole64(GUEST + place), .len = htole32(len),
+		.id = htole16(id), .flags = htole16(flags),
+	};
+}
+
+/* A request that is right, at a place of a packed ring, not available yet */
+static void fill_packed(struct packed_device *d, unsigned int pos, unsigned int i)
+{
+	struct vring_packed_desc *table = (struct vring_packed_desc *)(region[0] + TABLES) + 3 * (i % 32);
+	struct virtio_blk_outhdr hdr = {
+		.type = htole32(kinds[i % KINDS].type), .sector = htole64(i * 8 % (DISK / 512)),
+	};
+	uint32_t len = kinds[i % KINDS].len ? kinds[i % KINDS].len : 1;
+	uint16_t writes = kinds[i % KINDS].device_writes ? VRING_DESC_F_WRITE : 0;
+	struct vring_packed_desc *to[3];
+	uint16_t next = d->indirect ? 0 : VRING_DESC_F_NEXT;
+
+	memcpy(region[0] + HEADERS + i * sizeof(hdr), &hdr, sizeof(hdr));
+	for (unsigned int j = 0; j < 3; j++)
+		to[j] = d->indirect ? &table[j] :
+			&d->desc[packed_index(packed_advance(pos, j, d->num), d->num)];
+	put_packed(to[0], HEADERS + i * sizeof(hdr), sizeof(hdr), next, i);
+	put_packed(to[1], DATA + i * 64, len, next | writes, i);
+	put_packed(to[2], STATUS + i, 1, VRING_DESC_F_WRITE, i);
+	if (d->indirect)
+		put_packed(&d->desc[packed_index(pos, d->num)], TABLES + 48 * (i % 32), 48,
+			   VRING_DESC_F_INDIRECT, i);
+}
+
 /* An address, mostly one that makes sense */
 static uint64_t take_addr(struct input *in)
 {
@@ -155,6 +190,24 @@ static void change_desc(struct input *in, struct vring_desc *desc, unsigned int 
 	}
 }
 
+static void change_packed_desc(struct input *in, struct vring_packed_desc *desc)
+{
+	switch (take_bytes(in, 1) % 4) {
+	case 0:
+		desc->addr = htole64(take_addr(in));
+		break;
+	case 1:
+		desc->len = htole32(take_len(in));
+		break;
+	case 2:
+		desc->flags = htole16((le16toh(desc->flags) & 0xff80) | (take_bytes(in, 1) & 15));
+		break;
+	default:
+		desc->id = htole16(take_bytes(in, 2));
+		break;
+	}
+}
+
 /* One change; returns false at the end of the input */
 static bool change(struct input *in, struct split_device *d, uint16_t *avail_idx)
 {
@@ -183,6 +236,47 @@ static bool change(struct input *in, struct split_device *d, uint16_t *avail_idx
 	return true;
 }
 
+/* Descriptors of a packed ring from @pos on become available, or look as if; returns where they end. */
+static unsigned int show_packed(struct packed_device *d, unsigned int pos, unsigned int n,
+				uint16_t wrong)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		__virtio16 *flags = &d->desc[packed_index(pos, d->num)].flags;
+		uint16_t kept = le16toh(*flags) & ~(PACKED_AVAIL | PACKED_USED);
+
+		*flags = htole16(kept | (packed_avail_flags(pos, d->num) ^ wrong));
+		pos = packed_advance(pos, 1, d->num);
+	}
+	return pos;
+}
+
+/* The same for a packed ring, whose next descriptor to show is at @pos */
+static bool change_packed(struct input *in, struct packed_device *d, unsigned int *pos)
+{
+	struct vring_packed_desc *tables = (struct vring_packed_desc *)(region[0] + TABLES);
+	uint32_t op = take_bytes(in, 1);
+
+	if (!in->left)
+		return false;
+	switch (op & 7) {
+	case 0: case 1:
+		change_packed_desc(in, &d->desc[(op >> 3) % d->num]);
+		break;
+	case 2:
+		change_packed_desc(in, &tables[(op >> 3) % 32]);
+		break;
+	case 3:
+		region[op >> 7][take_bytes(in, 2) % REGION] = (char)take_bytes(in, 1);
+		break;
+	default:
+		fill_packed(d, *pos, op >> 3);
+		*pos = show_packed(d, *pos, d->indirect ? 1 : op < 240 ? 3 : take_bytes(in, 1) % 64,
+				   op < 250 ? 0 : PACKED_USED);
+		break;
+	}
+	return true;
+}
+
 static bool inside(const struct iovec *iov)
 {
 	for (unsigned int i = 0; i < 2; i++) {
@@ -195,18 +289,19 @@ static bool inside(const struct iovec *iov)
 }
 
 /* Serve what is there; returns false when the ring is broken */
-static bool serve(struct split_device *d, const struct guest_memory *mem, struct blk_device *dev)
+static bool serve(struct vq_device *d, const struct guest_memory *mem, struct blk_device *dev)
 {
 	static struct vblk_request r;
 	struct vq_chain *c = &r.chain;
 
 	for (;;) {
 		uint64_t room = 0;
-		int ret = split_device_pop(d, mem, c);
+		int ret = vq_device_pop(d, mem, c);
 
 		if (ret <= 0)
 			return !ret;
-		if (c->head >= d->num || c->nr_read + c->nr_write > VQ_IOV_MAX)
+		if ((!d->is_packed && c->head >= d->split.num) ||
+		    (d->is_packed && (!c->count || c->count > d->packed.num)) || c->nr_read + c->nr_write > VQ_IOV_MAX)
 			abort();
 		for (unsigned int i = 0; i < (unsigned int)c->nr_read + c->nr_write; i++) {
 			if (!inside(&c->iov[i]))
@@ -220,8 +315,9 @@ static bool serve(struct split_device *d, const struct guest_memory *mem, struct
 		    !inside(&(struct iovec) { r.status_at, 1 }))
 			abort();
 		*r.status_at = ret;
-		split_device_push(d, c->head, r.written);
-		split_device_publish(d);
+		served[d->is_packed]++;
+		vq_device_push(d, c, r.written);
+		vq_device_publish(d);
 	}
 }
 
@@ -230,11 +326,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
-	uint32_t shape = take_bytes(&in, 2);
-	uint16_t avail_idx = shape & 8 ? 65533 : 0;
+	uint32_t shape = take_bytes(&in, 3);
+	const struct vq_addresses at = { USER, USER + AVAIL, USER + USED };
+	uint64_t features = (uint64_t)(shape & 1) << VIRTIO_RING_F_EVENT_IDX |
+			    (uint64_t)(shape >> 1 & 1) << VIRTIO_RING_F_INDIRECT_DESC |
+			    (uint64_t)(shape >> 16 & 1) << VIRTIO_F_RING_PACKED;
+	unsigned int num = 2u << (shape >> 6 & 7) % 5;
 	struct guest_memory mem = { .nr = 2 };
-	struct split_device d = { .event_idx = shape & 1, .indirect = shape & 2 };
+	struct vq_device d;
 	struct blk_device dev;
+	uint16_t avail_idx = shape & 8 ? 65533 : 0;
+	unsigned int pos = 0;
 
 	set_up_once();
 	memset(region[0], 0, REGION);
@@ -245,18 +347,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.host = region[i],
 		};
 	blk_device_init(&dev, &backend, shape & 16 ? 4096 : 512, shape & 32, 1);
-	if (split_device_init(&d, &mem, 2u << (shape >> 6 & 7) % 5, USER, USER + AVAIL, USER + USED))
+	if (features >> VIRTIO_F_RING_PACKED)
+		num += shape >> 17 & 1;
+	if (vq_device_init(&d, &mem, features, num, &at))
 		abort();
-	((uint16_t *)(region[0] + AVAIL))[1] = htole16(avail_idx);
-	split_device_resume(&d, avail_idx);
-	fill_ring(&d, shape >> 9);
+	if (d.is_packed) {
+		if (vq_device_resume(&d, packed_to_wire(pos, num)))
+			abort();
+	} else {
+		((uint16_t *)(region[0] + AVAIL))[1] = htole16(avail_idx);
+		if (vq_device_resume(&d, avail_idx))
+			abort();
+		fill_ring(&d.split, shape >> 9 & 127);
+	}
 
-	while (change(&in, &d, &avail_idx)) {
+	while (d.is_packed ? change_packed(&in, &d.packed, &pos) :
+			     change(&in, &d.split, &avail_idx)) {
 		if (shape & 4)
-			split_device_enable_kicks(&d);
+			vq_device_enable_kicks(&d);
 		if (!serve(&d, &mem, &dev))
 			break;
-		split_device_disable_kicks(&d);
+		vq_device_disable_kicks(&d);
 	}
 	return 0;
 }

@@ -15,6 +15,7 @@
 
 #include "engines/driver/virtio-blk.h"
 #include "targets/device/virtio-blk.h"
+#include "wire/vq-device.h"
 
 #define NUM	16
 #define SIZE	(1u << 20)
@@ -30,7 +31,7 @@ static struct {
 	struct blk_queue q;
 	struct backend backend;
 	struct blk_device dev;
-	struct split_device ring;
+	struct vq_device ring;
 	struct guest_memory guest;
 	struct iothread iothread;
 	struct channel channel;
@@ -40,14 +41,17 @@ static struct {
 static void start(uint64_t features)
 {
 	uint64_t user = (uintptr_t)t.mem;
+	struct vq_addresses at;
+	struct vq_parts parts;
 
 	memset(t.mem, 0, MEMORY);
 	assert_int_equal(blk_queue_init(&t.q, t.mem, NUM, GUEST - user, features, t.kick_fd), 0);
-	t.ring.event_idx = features & F(VIRTIO_RING_F_EVENT_IDX);
-	t.ring.indirect = features & F(VIRTIO_RING_F_INDIRECT_DESC);
-	assert_int_equal(split_device_init(&t.ring, &t.guest, NUM, (uintptr_t)t.q.ring.desc,
-					   (uintptr_t)t.q.ring.avail, (uintptr_t)t.q.ring.used), 0);
-	split_device_resume(&t.ring, 0);
+	parts = vq_driver_parts(&t.q.ring);
+	at = (struct vq_addresses) {
+		(uintptr_t)parts.desc, (uintptr_t)parts.driver, (uintptr_t)parts.device
+	};
+	assert_int_equal(vq_device_init(&t.ring, &t.guest, features, NUM, &at), 0);
+	assert_int_equal(vq_device_resume(&t.ring, vq_driver_base(&t.q.ring)), 0);
 }
 
 static int set_up(void **state)
@@ -59,7 +63,7 @@ static int set_up(void **state)
 	memset(&t, 0, sizeof(t));
 	t.mem = aligned_alloc(4096, MEMORY);
 	t.buf = t.mem + MEMORY / 2;
-	assert_true(blk_queue_bytes(NUM) < MEMORY / 2);
+	assert_true(blk_queue_bytes(NUM, 0) < MEMORY / 2);
 	t.guest.nr = 1;
 	t.guest.region[0] = (struct guest_region) {
 		.guest = GUEST, .user = (uintptr_t)t.mem, .size = MEMORY, .host = t.mem
@@ -87,15 +91,15 @@ static unsigned int serve(void)
 	unsigned int n = 0;
 	int ret;
 
-	while ((ret = split_device_pop(&t.ring, &t.guest, &t.req.chain)) == 1) {
+	while ((ret = vq_device_pop(&t.ring, &t.guest, &t.req.chain)) == 1) {
 		ret = vblk_submit(&t.req, &t.dev, &t.channel);
 		assert_true(ret >= 0);
 		*t.req.status_at = ret;
-		split_device_push(&t.ring, t.req.chain.head, t.req.written);
+		vq_device_push(&t.ring, &t.req.chain, t.req.written);
 		n++;
 	}
 	assert_int_equal(ret, 0);
-	split_device_publish(&t.ring);
+	vq_device_publish(&t.ring);
 	return n;
 }
 
@@ -175,10 +179,29 @@ static void test_event_idx(void **state)
 	all_requests(F(VIRTIO_RING_F_INDIRECT_DESC) | F(VIRTIO_RING_F_EVENT_IDX));
 }
 
-static void test_full_queue(void **state)
+static void test_packed_direct(void **state)
 {
 	(void)state;
-	start(F(VIRTIO_RING_F_INDIRECT_DESC));
+	all_requests(F(VIRTIO_F_RING_PACKED));
+	assert_int_equal(t.q.nr_slots, NUM / VQ_CHAIN);
+}
+
+static void test_packed_indirect(void **state)
+{
+	(void)state;
+	all_requests(F(VIRTIO_F_RING_PACKED) | F(VIRTIO_RING_F_INDIRECT_DESC));
+	assert_int_equal(t.q.nr_slots, NUM);
+}
+
+static void test_packed_event_idx(void **state)
+{
+	(void)state;
+	all_requests(F(VIRTIO_F_RING_PACKED) | F(VIRTIO_RING_F_EVENT_IDX));
+}
+
+static void fill_queue(uint64_t features)
+{
+	start(features);
 	for (unsigned int round = 0; round < 3; round++) {
 		for (uintptr_t i = 0; i < NUM; i++)
 			blk_queue_rw(&t.q, false, 512 * i, t.buf + 512 * i, 512, (void *)i);
@@ -189,6 +212,15 @@ static void test_full_queue(void **state)
 			expect_done(i, 0);
 		assert_int_equal(t.q.nr_free, NUM);
 	}
+	blk_queue_destroy(&t.q);
+}
+
+static void test_full_queue(void **state)
+{
+	(void)state;
+	fill_queue(F(VIRTIO_RING_F_INDIRECT_DESC));
+	fill_queue(F(VIRTIO_RING_F_INDIRECT_DESC) | F(VIRTIO_F_RING_PACKED));
+	start(0);
 }
 
 static uint64_t kicks(void)
@@ -213,7 +245,7 @@ static void test_one_kick_a_batch(void **state)
 	blk_queue_submit(&t.q);
 	assert_int_equal(kicks(), 0);
 	/* and none when the device says so */
-	split_device_disable_kicks(&t.ring);
+	vq_device_disable_kicks(&t.ring);
 	blk_queue_flush(&t.q, NULL);
 	blk_queue_submit(&t.q);
 	assert_int_equal(kicks(), 0);
@@ -235,6 +267,13 @@ static void test_kick_counter_full(void **state)
 	assert_int_equal(blk_queue_submit(&t.q), -EBADF);
 }
 
+static void give_back(uint16_t id)
+{
+	const struct vq_chain c = { .head = id, .count = 1 };
+
+	vq_device_push(&t.ring, &c, 0);
+}
+
 /* What a broken device may return: another slot than was queued, and so on */
 static void expect_bad(uint64_t features, uint16_t id)
 {
@@ -244,8 +283,8 @@ static void expect_bad(uint64_t features, uint16_t id)
 	start(features);
 	blk_queue_flush(&t.q, NULL);
 	blk_queue_submit(&t.q);
-	split_device_push(&t.ring, id, 0);
-	split_device_publish(&t.ring);
+	give_back(id);
+	vq_device_publish(&t.ring);
 	assert_int_equal(blk_queue_next(&t.q, &tag, &err), -EPROTO);
 	blk_queue_destroy(&t.q);
 }
@@ -261,14 +300,17 @@ static void test_bad_completions(void **state)
 	expect_bad(0, NUM - 1);		/* a descriptor no slot has */
 	expect_bad(F(VIRTIO_RING_F_INDIRECT_DESC), 1);
 	expect_bad(F(VIRTIO_RING_F_INDIRECT_DESC), NUM);
+	expect_bad(F(VIRTIO_F_RING_PACKED), 1);
+	expect_bad(F(VIRTIO_F_RING_PACKED), NUM / VQ_CHAIN);
+	expect_bad(F(VIRTIO_F_RING_PACKED) | F(VIRTIO_RING_F_INDIRECT_DESC), NUM);
 
 	/* the same one twice */
 	start(F(VIRTIO_RING_F_INDIRECT_DESC));
 	blk_queue_flush(&t.q, NULL);
 	blk_queue_submit(&t.q);
 	serve();
-	split_device_push(&t.ring, 0, 0);
-	split_device_publish(&t.ring);
+	give_back(0);
+	vq_device_publish(&t.ring);
 	expect_done(0, 0);
 	assert_int_equal(blk_queue_next(&t.q, &tag, &err), -EPROTO);
 }
@@ -285,10 +327,10 @@ static void test_statuses(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		blk_queue_flush(&t.q, NULL);
 		blk_queue_submit(&t.q);
-		assert_int_equal(split_device_pop(&t.ring, &t.guest, &t.req.chain), 1);
+		assert_int_equal(vq_device_pop(&t.ring, &t.guest, &t.req.chain), 1);
 		*(uint8_t *)t.req.chain.iov[t.req.chain.nr_read].iov_base = cases[i].status;
-		split_device_push(&t.ring, t.req.chain.head, 1);
-		split_device_publish(&t.ring);
+		vq_device_push(&t.ring, &t.req.chain, 1);
+		vq_device_publish(&t.ring);
 		expect_done(0, cases[i].err);
 	}
 }
@@ -309,27 +351,35 @@ static void test_stuck(void **state)
 	assert_false(blk_queue_stuck(&t.q, 0));
 }
 
-static void test_next_owner(void **state)
+static void hand_on(uint64_t features)
 {
 	uint64_t guest_offset = GUEST - (uintptr_t)t.mem;
 	struct blk_queue second;
 
-	(void)state;
-	start(F(VIRTIO_RING_F_INDIRECT_DESC));
+	start(features);
 	blk_queue_flush(&t.q, (void *)1);
 	blk_queue_submit(&t.q);
 	/* one left in flight: nobody knows where its data would go */
 	assert_int_equal(blk_queue_init(&second, t.mem, NUM, guest_offset,
-					F(VIRTIO_RING_F_INDIRECT_DESC), t.kick_fd), -EBUSY);
+					features, t.kick_fd), -EBUSY);
 	serve();
 	expect_done(1, 0);
 	blk_queue_destroy(&t.q);
 	assert_int_equal(blk_queue_init(&t.q, t.mem, NUM, guest_offset,
-					F(VIRTIO_RING_F_INDIRECT_DESC), t.kick_fd), 0);
+					features, t.kick_fd), 0);
 	blk_queue_flush(&t.q, (void *)2);
 	blk_queue_submit(&t.q);
 	assert_int_equal(serve(), 1);
 	expect_done(2, 0);
+	blk_queue_destroy(&t.q);
+}
+
+static void test_next_owner(void **state)
+{
+	(void)state;
+	hand_on(F(VIRTIO_RING_F_INDIRECT_DESC));
+	hand_on(F(VIRTIO_RING_F_INDIRECT_DESC) | F(VIRTIO_F_RING_PACKED));
+	start(0);
 }
 
 static void test_limits(void **state)
@@ -370,6 +420,9 @@ int main(void)
 		TEST(test_direct),
 		TEST(test_indirect),
 		TEST(test_event_idx),
+		TEST(test_packed_direct),
+		TEST(test_packed_indirect),
+		TEST(test_packed_event_idx),
 		TEST(test_full_queue),
 		TEST(test_one_kick_a_batch),
 		TEST(test_kick_counter_full),

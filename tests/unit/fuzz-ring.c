@@ -27,6 +27,7 @@ static void test_drawn_rings(void **state)
 		LLVMFuzzerTestOneInput(data, size);
 	}
 	/* or nothing was tested */
+	assert_true(served[0] > 10000 && served[1] > 10000);
 	for (unsigned int kind = 0; kind < REQ_KINDS; kind++)
 		if (kind != REQ_CACHE && kind != REQ_BLOCK_STATUS)
 			assert_true(counter_get(&iothread.stats.requests[kind]) > 100);

@@ -10,14 +10,14 @@
 /* One data segment; the request's number is its length */
 static void add(struct ring_fixture *f, unsigned int slot, uint32_t len)
 {
-	struct split_seg seg = { fixture_guest(f, f->data), len, true };
+	struct vq_segment seg = { fixture_guest(f, f->data), len, true };
 
 	split_driver_add_chain(&f->driver, slot, &seg, 1);
 }
 
 static void test_order_over_wraps(void **state)
 {
-	const unsigned int num = 16, slots = num / SPLIT_CHAIN, total = 200000;
+	const unsigned int num = 16, slots = num / VQ_CHAIN, total = 200000;
 	struct ring_fixture f;
 	unsigned int added = 0, returned = 0;
 
@@ -42,7 +42,7 @@ static void test_order_over_wraps(void **state)
 		split_device_publish(&f.device);
 		for (unsigned int i = 0; i < batch; i++, returned++) {
 			assert_int_equal(fixture_used(&f, &written),
-					 returned % slots * SPLIT_CHAIN);
+					 returned % slots * VQ_CHAIN);
 			assert_int_equal(written, 1 + returned % 4096);
 		}
 		assert_false(split_driver_has_used(&f.driver));
@@ -89,16 +89,16 @@ static void expect_piece(struct ring_fixture *f, unsigned int i, const void *bas
 static void test_direct_chain(void **state)
 {
 	struct ring_fixture f;
-	struct split_seg seg[3];
+	struct vq_segment seg[3];
 
 	(void)state;
 	fixture_init(&f, 16, false, false, 0);
-	seg[0] = (struct split_seg) { fixture_guest(&f, f.data), 16, false };
-	seg[1] = (struct split_seg) { fixture_guest(&f, f.data + 4096), 4096, true };
-	seg[2] = (struct split_seg) { fixture_guest(&f, f.data + 64), 1, true };
+	seg[0] = (struct vq_segment) { fixture_guest(&f, f.data), 16, false };
+	seg[1] = (struct vq_segment) { fixture_guest(&f, f.data + 4096), 4096, true };
+	seg[2] = (struct vq_segment) { fixture_guest(&f, f.data + 64), 1, true };
 	split_driver_add_chain(&f.driver, 4, seg, 3);
 	split_driver_publish(&f.driver);
-	assert_int_equal(fixture_pop(&f), 4 * SPLIT_CHAIN);
+	assert_int_equal(fixture_pop(&f), 4 * VQ_CHAIN);
 	assert_int_equal(f.chain.nr_read, 1);
 	assert_int_equal(f.chain.nr_write, 2);
 	expect_piece(&f, 0, f.data, 16);
@@ -415,7 +415,7 @@ static void test_device_resumes(void **state)
 	assert_int_equal(split_device_pop(&f.device, &f.guest, &f.chain), 0);
 	split_device_publish(&f.device);
 	for (unsigned int i = 0; i < 5; i++) {
-		assert_int_equal(fixture_used(&f, &written), i * SPLIT_CHAIN);
+		assert_int_equal(fixture_used(&f, &written), i * VQ_CHAIN);
 		assert_int_equal(written, 100 + i);
 	}
 	fixture_free(&f);
