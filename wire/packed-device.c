@@ -164,13 +164,12 @@ void packed_device_push(struct packed_device *d, uint16_t id, uint16_t count, ui
 {
 	struct vring_packed_desc *desc = &d->desc[packed_index(d->used, d->num)];
 	uint16_t flags = packed_used_flags(d->used, d->num) | (written ? VRING_DESC_F_WRITE : 0);
+	uint64_t tail = packed_tail(written, id, flags);
 
-	ring_store32(&desc->len, written);
-	ring_store16(&desc->id, id, memory_order_relaxed);
 	if (d->used == d->published)
-		d->first_flags = flags;
+		d->first = tail;
 	else
-		ring_store16(&desc->flags, flags, memory_order_relaxed);
+		packed_store_tail(desc, tail, memory_order_relaxed);
 	d->used = packed_advance(d->used, count, d->num);
 }
 
@@ -202,7 +201,7 @@ bool packed_device_publish(struct packed_device *d)
 	d->unsettled = unsettled < d->num ? unsettled : d->num;
 
 	/* pairs with the acquire of the flags in packed_driver_has_used() */
-	ring_store16(&first->flags, d->first_flags, memory_order_release);
+	packed_store_tail(first, d->first, memory_order_release);
 	if (!call_wanted(d))
 		return false;
 	d->unsettled = 0;

@@ -17,7 +17,7 @@ struct packed_device {
 	unsigned int num;
 	bool event_idx;
 	bool indirect;
-	uint16_t first_flags;	/* of the descriptor at published, kept back until then */
+	uint64_t first;		/* the used descriptor for published, kept back until then */
 	uint32_t event;		/* what device_event says */
 	unsigned int avail;	/* next descriptor to take */
 	unsigned int used;	/* next used descriptor to write */

@@ -53,20 +53,23 @@ void packed_driver_init(struct packed_driver *d, void *mem, unsigned int num, bo
 	d->event = packed_event_load(d->driver_event);
 }
 
-/* The first descriptor of a batch gets its flags last, and with them shows all others. */
+/*
+ * The first descriptor of a batch is written last, and shows all others. The device looks at
+ * it all the time, so that writing it in two goes would fetch its cache line back twice.
+ */
 static void put(struct packed_driver *d, unsigned int slot, uint64_t addr, uint32_t len,
 		uint16_t flags)
 {
 	struct vring_packed_desc *desc = &d->desc[packed_index(d->avail, d->num)];
+	uint64_t tail = packed_tail(len, slot, flags | packed_avail_flags(d->avail, d->num));
 
-	flags |= packed_avail_flags(d->avail, d->num);
-	ring_store64(&desc->addr, addr);
-	ring_store32(&desc->len, len);
-	ring_store16(&desc->id, slot, memory_order_relaxed);
-	if (d->avail == d->published)
-		d->first_flags = flags;
-	else
-		ring_store16(&desc->flags, flags, memory_order_relaxed);
+	if (d->avail == d->published) {
+		d->first_addr = addr;
+		d->first = tail;
+	} else {
+		ring_store64(&desc->addr, addr);
+		packed_store_tail(desc, tail, memory_order_relaxed);
+	}
 	d->avail = packed_advance(d->avail, 1, d->num);
 }
 
@@ -135,7 +138,8 @@ bool packed_driver_publish(struct packed_driver *d)
 	/* First of all: whoever comes after a driver that was killed must not think the ring empty. */
 	atomic_store_explicit(&d->place->avail, d->avail, memory_order_relaxed);
 	/* pairs with the acquire of the flags in packed_device_has_avail() */
-	ring_store16(&first->flags, d->first_flags, memory_order_release);
+	ring_store64(&first->addr, d->first_addr);
+	packed_store_tail(first, d->first, memory_order_release);
 	if (!kick_wanted(d))
 		return false;
 	d->unsettled = 0;

@@ -30,7 +30,8 @@ struct packed_driver {
 	uint8_t *count;		/* of each slot: descriptors it has in the ring */
 	unsigned int num;
 	bool event_idx;
-	uint16_t first_flags;	/* of the descriptor at published, kept back until then */
+	uint64_t first_addr;	/* the descriptor for published, kept back until then */
+	uint64_t first;
 	uint32_t event;		/* what driver_event says */
 	unsigned int avail;	/* next descriptor to fill */
 	unsigned int published;	/* next descriptor to show to the device */

@@ -2,6 +2,7 @@
 #ifndef WIRE_PACKED_H
 #define WIRE_PACKED_H
 
+#include <stddef.h>
 #include "wire/ring.h"
 
 /*
@@ -42,6 +43,23 @@ static inline uint16_t packed_avail_flags(unsigned int pos, unsigned int num)
 static inline uint16_t packed_used_flags(unsigned int pos, unsigned int num)
 {
 	return pos < num ? PACKED_AVAIL | PACKED_USED : 0;
+}
+
+/* The second half of a descriptor, which is written in one go. */
+static inline uint64_t packed_tail(uint32_t len, uint16_t id, uint16_t flags)
+{
+	return len | (uint64_t)id << 32 | (uint64_t)flags << 48;
+}
+
+static inline void packed_store_tail(struct vring_packed_desc *desc, uint64_t tail,
+				     memory_order order)
+{
+	_Static_assert(offsetof(struct vring_packed_desc, len) == 8 &&
+		       offsetof(struct vring_packed_desc, id) == 12 &&
+		       offsetof(struct vring_packed_desc, flags) == 14, "VIRTIO 1.2, 2.8.13");
+	typedef _Atomic uint64_t tail_word __attribute__((may_alias));
+
+	atomic_store_explicit((tail_word *)&desc->len, htole64(tail), order);
 }
 
 /* A position as event suppression structures and vhost-user messages carry it (2.8.14). */
