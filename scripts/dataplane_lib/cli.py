@@ -87,6 +87,8 @@ def _running(sub, target_help):
     sub.add_argument("--repeats", type=int, metavar="N", help="counted runs of each arm")
     sub.add_argument("--warmup", type=int, metavar="N", help="runs to throw away first")
     sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")
+    sub.add_argument("--ramp", metavar="S", help="seconds before that")
+    sub.add_argument("--file", metavar="SIZE", help="size of the empty file that each run gets as $file")
     sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor)")
     sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
 
@@ -105,7 +107,7 @@ def _apply(chosen, args):
         chosen.vary(name, study.words(values.split(","), f"--vary {name}"))
     for text in args.variables:
         name, value = _pair(text, "--set")
-        chosen.variables[name] = value
+        chosen.fix(name, value)
     if args.target:
         chosen.server = chosen.server.changed({"options": args.target}, "--target")
     for key in ("repeats", "warmup"):
@@ -113,8 +115,14 @@ def _apply(chosen, args):
             setattr(chosen, key, getattr(args, key))
     if args.runtime is not None:
         chosen.runtime = units.seconds(args.runtime, "--runtime")
-        if "runtime" not in chosen.job_variables():
-            raise Refused(f"--runtime: {chosen.job} does not use ${{runtime}}")
+        chosen.sample = min(chosen.sample, chosen.runtime / 4)
+    if args.ramp is not None:
+        chosen.ramp = units.seconds(args.ramp, "--ramp")
+    for name in ("runtime", "ramp"):
+        if getattr(args, name) is not None and name not in chosen.job_variables():
+            raise Refused(f"--{name}: {chosen.job} does not use ${{{name}}}")
+    if args.file is not None:
+        chosen.file = units.size(args.file, "--file")
     studyfile.check(chosen)
 
 

@@ -92,8 +92,7 @@ def run_figures(directory, record, doc, cpus):
         figures.update(of_threads(threads, rate))
     stats = directory / "target-stats.json"
     if stats.exists():
-        found = served(read_json(stats), figures["iops"], fiojson.total_ios(doc))
-        figures.update({k: v for k, v in found.items() if figures[k] is None})
+        figures.update(served(read_json(stats), figures["iops"], fiojson.total_ios(doc)))
     elif "--stats" in record["target"]:
         raise RunFailed("the target wrote no stats")
     foreign = 0.0 if threads is None else _foreign(cpu.busy(taken, start, end), figures, cpus)
@@ -146,7 +145,6 @@ def served(stats, iops, counted):
         "calls_per_s": per(sum(t["notifications"]["sent"] for t in threads)) * iops,
         "sleeps_per_io": per(sum(t["sleeps"] for t in threads)),
         "worker_sleeps_per_io": per(sum(w["sleeps"] for w in workers)) if workers else None,
-        "switches_per_io": per(sum(t["switches"]["voluntary"] for t in threads + workers)),
     }
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A published ordering held against this result, in words: as published, the other way round, or not told apart."""
 
+import math
 from itertools import combinations
 
 from . import metrics, shape, units
@@ -19,11 +20,11 @@ def sentences(result):
             continue
         where = shape.workload(result, base) if len(bases) > 1 else ""
         start = f"{where}: " if where else ""
-        out.append(start + _figures(result, arms, told))
-        out.append(start + _order(result, arms, told["order"]))
+        texts = [_figures(result, arms, told), _order(result, arms, told["order"])]
         restless, steady = told.get("restless"), told.get("steady")
         if restless in arms and steady in arms and shape.value(arms[restless], "sample_max"):
-            out.append(start + _restless(result, arms, restless, steady))
+            texts.append("samples: " + _restless(result, arms, restless, steady))
+        out += [start + text if start else text[0].upper() + text[1:] for text in texts]
     return out
 
 
@@ -57,10 +58,12 @@ def _order(result, arms, order):
     better = metrics.BY_KEY[key].better or 1
     pairs = list(combinations([n for n in order if n in arms], 2))
     found = [stats.paired(_values(result, arms[b], key), _values(result, arms[a], key)) for a, b in pairs]
-    if not found[0].enough:
-        few = found[0].n
-        return (f"{few} {'run' if few == 1 else 'runs'} an arm cannot tell their order ({stats.FEWEST_PAIRS} can, "
-                "more is better): none of it is confirmed or refuted.")
+    few = found[0].n
+    # No p of a signed-rank test on n runs is below 2 / 2^n, and it is looked at together with the others.
+    wanted = math.ceil(1 + math.log2(len(pairs) / (1 - stats.LEVEL)))
+    if few < wanted:
+        return (f"{few} {'run' if few == 1 else 'runs'} an arm cannot tell that order "
+                f"({wanted} might): none of it is confirmed or refuted.")
     ps = stats.holm([f.p for f in found])
     as_told, reverse, same = [], [], []
     for (a, b), f, p in zip(pairs, found, ps):
@@ -94,7 +97,8 @@ def _restless(result, arms, restless, steady):
 
 def _judged(result, a, b, key, words):
     from . import stats
-    found = stats.paired(_values(result, b, key), _values(result, a, key))
-    if not found.resolved:
+    pairs = [(x, y) for x, y in zip(_values(result, b, key), _values(result, a, key)) if None not in (x, y)]
+    found = stats.paired(*zip(*pairs)) if pairs else None
+    if found is None or not found.resolved:
         return words[2]
     return words[0] if found.estimate > 0 else words[1]

@@ -7,8 +7,6 @@ from . import metrics, shape, units
 
 _COLOURS = ("#1f5fa8", "#d0662a", "#2f8f57", "#8a4fa0", "#7a6a2c", "#b03050")
 _MARKS = ("o", "s", "^", "D", "v", "P")
-# More arms than this do not fit side by side: they get a line each.
-_UPRIGHT = 8
 _DASHES = ("--", ":", "-.")
 
 
@@ -22,10 +20,7 @@ def draw(result, svg, png):
         "axes.axisbelow": True, "legend.frameon": False})
     from matplotlib import pyplot
 
-    if shape.patchy(result) or (not shape.along(result) and len(result["arms"]) > _UPRIGHT):
-        figure = _lying(result, pyplot)
-    else:
-        figure = _upright(result, pyplot)
+    figure = _upright(result, pyplot) if shape.along(result) else _lying(result, pyplot)
     # The page has the title above the SVG already; the PNG goes about alone.
     figure.savefig(svg, metadata={"Date": None, "Creator": None})
     figure.suptitle(result["study"]["title"] or result["study"]["name"], fontsize=12)
@@ -113,14 +108,10 @@ def _places(result):
     """({arm name: x}, {x: tick label}, axis label).
 
     Positive numbers that span more than 16 lie on a log2 axis, 0 one step to
-    the left of the smallest; anything else is spaced evenly.
+    the left of the smallest; others are spaced evenly.
     """
     x = shape.along(result)
     lines = shape.series(result)
-    if not x:
-        arms = [a for _, line in lines for a in line]
-        labels = {i: shape.label(a["values"]) for i, a in enumerate(arms)}
-        return {a["name"]: i for i, a in enumerate(arms)}, labels, ""
     texts = sorted(result["study"]["factors"][x], key=units.number)
     values = [units.number(t) for t in texts]
     positive = [v for v in values if v > 0]
@@ -137,7 +128,6 @@ def _places(result):
 def _metric(axis, result, places):
     """Medians joined by a line, bars from the lowest run to the highest."""
     metric = metrics.BY_KEY[result["study"]["primary"]]
-    joined = "-" if shape.along(result) else ""
     for i, (label, line) in enumerate(shape.series(result)):
         xs = [places[a["name"]] + 0.06 * i for a in line]
         entries = [a["metrics"][metric.key] for a in line]
@@ -146,7 +136,7 @@ def _metric(axis, result, places):
         bars = [[max(0, y - e["min"]) for y, e in zip(ys, entries)],
                 [max(0, e["max"] - y) for y, e in zip(ys, entries)]]
         axis.errorbar(xs, ys, yerr=bars, label=label or metric.label, color=_COLOURS[i % len(_COLOURS)],
-                      marker=_MARKS[i % len(_MARKS)], markersize=5, capsize=3, linestyle=joined)
+                      marker=_MARKS[i % len(_MARKS)], markersize=5, capsize=3, linestyle="-")
     for i, base in enumerate(shape.outside(result)):
         entry = base["metrics"][metric.key]
         axis.axhspan(entry["min"], entry["max"], color="#555555", alpha=0.15, linewidth=0)

@@ -35,19 +35,29 @@ def load(directory, prefix, step):
 
 
 def at_once(jobs):
-    """How many of JOBS ran at a time, on average over the time in which any did."""
-    spans = sorted((job[0][0], job[-1][1]) for job in jobs)
+    """How many of JOBS ran at a time: all, or if they waited for each other the mean over the time in which any ran.
+
+    fio often loses a job's last sample, so jobs that ran together need not seem to end together.
+    """
+    start, end = _common(jobs)
+    if end - start >= min(job[-1][1] - job[0][0] for job in jobs) / 3:
+        return float(len(jobs))
     covered, reached = 0, 0
-    for start, end in spans:
-        covered += max(0, end - max(start, reached))
-        reached = max(reached, end)
-    return sum(end - start for start, end in spans) / covered
+    for job in sorted(jobs):
+        covered += max(0, job[-1][1] - max(job[0][0], reached))
+        reached = max(reached, job[-1][1])
+    return sum(job[-1][1] - job[0][0] for job in jobs) / covered
+
+
+def _common(jobs):
+    return max(job[0][0] for job in jobs), min(job[-1][1] for job in jobs)
 
 
 def together(jobs):
     """(start, end) in ms of the time that all JOBS measured, of the last one's where they ran one after another."""
-    start, end = max(job[0][0] for job in jobs), min(job[-1][1] for job in jobs)
-    return (start, end) if start < end else max((job[0][0], job[-1][1]) for job in jobs)
+    if at_once(jobs) == len(jobs):
+        return _common(jobs)
+    return max((job[0][0], job[-1][1]) for job in jobs)
 
 
 def summed(jobs, step):
@@ -56,8 +66,10 @@ def summed(jobs, step):
     Where jobs run one after another that is one of them; steps at their start and end do not count.
     """
     usual = max(1, round(at_once(jobs)))
+    start, last = _common(jobs)
+    if usual < len(jobs):
+        start, last = min(job[0][0] for job in jobs), max(job[-1][1] for job in jobs)
     out = []
-    start, last = min(job[0][0] for job in jobs), max(job[-1][1] for job in jobs)
     while start + _COVERED * step <= last:
         found = [_mean(job, start, start + step) for job in jobs]
         running = [value for value in found if value is not None]

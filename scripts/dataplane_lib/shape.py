@@ -49,10 +49,17 @@ def workload(result, base):
 
 
 def differs(result, arm, besides=()):
-    """The values in which ARM is another than its baseline: 'futex'; for a baseline all, but those of BESIDES."""
+    """The values in which ARM is another than its baseline: 'futex'.
+
+    For a baseline all that tell anything: neither BESIDES nor the same in every arm.
+    """
     other = base(result, arm)["values"]
     apart = {k: v for k, v in arm["values"].items() if other.get(k) != v}
-    return label(apart or {k: v for k, v in arm["values"].items() if k not in besides})
+    if apart:
+        return label(apart)
+    told = {k: v for k, v in arm["values"].items() if k not in besides
+            and any(a["values"].get(k) != v for a in result["arms"])}
+    return label(told or arm["values"])
 
 
 def patchy(result):
