@@ -47,6 +47,8 @@ def _parser():
                         help="a vhost-user-blk device is served there; repeatable, also with the same")
     parser.add_argument("--queues", type=_count, default=1, metavar="N",
                         help="virtqueues of each disk (default 1)")
+    parser.add_argument("--packed", action="store_true",
+                        help="offer the guest packed virtqueues")
     parser.add_argument("--cpus", type=_count, default=2, metavar="N",
                         help="CPUs of the guest (default 2)")
     parser.add_argument("--memory", type=_count, default=512, metavar="MIB",
@@ -71,7 +73,7 @@ def main(argv):
         built = image.prepare()
         if args.prepare:
             return 0
-        return machine.boot(built, args.socket, args.queues, args.cpus, args.memory,
+        return machine.boot(built, args.socket, args.queues, args.packed, args.cpus, args.memory,
                             args.timeout, args.reboot, " ".join(args.commands) or "exec sh", args.file)
     except Unavailable as err:
         print(f"guest: {err}", file=sys.stderr)

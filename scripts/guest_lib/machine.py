@@ -20,12 +20,12 @@ _QEMU = "qemu-system-x86_64"
 _RC = re.compile(rb"^GUEST-RC=(\d+)$", re.MULTILINE)
 
 
-def boot(built, sockets, queues, cpus, memory, timeout, reboot, script, extra):
+def boot(built, sockets, queues, packed, cpus, memory, timeout, reboot, script, extra):
     """Boot the Image BUILT, show its console, and return the exit status.
 
-    SOCKETS are disks of QUEUES virtqueues, MEMORY is in MiB, TIMEOUT in seconds, SCRIPT
-    what to run, EXTRA more files for the guest, as commands_archive() takes them. The
-    guest may REBOOT, or else ends when it does.
+    SOCKETS are disks of QUEUES virtqueues, PACKED or not; MEMORY is in MiB, TIMEOUT in
+    seconds, SCRIPT what to run, EXTRA more files for the guest, as commands_archive()
+    takes them. The guest may REBOOT, or else ends when it does.
     """
     if not shutil.which(_QEMU):
         raise Unavailable(f"{_QEMU} is not installed: scripts/install-deps guest")
@@ -36,7 +36,7 @@ def boot(built, sockets, queues, cpus, memory, timeout, reboot, script, extra):
         initramfs.flush()
         argv = [_QEMU, *_arguments(built.kernel, initramfs.name, cpus, memory, reboot)]
         for number, path in enumerate(sockets):
-            argv += _disk(number, path, queues)
+            argv += _disk(number, path, queues, packed)
         return _watch(argv, timeout)
 
 
@@ -51,11 +51,12 @@ def _arguments(kernel, initramfs, cpus, memory, reboot):
             "-append", "console=ttyS0 panic=-1 quiet"]
 
 
-def _disk(number, path, queues):
+def _disk(number, path, queues, packed):
     # In QEMU's own list syntax a comma is written twice.
     quoted = path.replace(",", ",,")
     return ["-chardev", f"socket,id=c{number},path={quoted},reconnect=1",
-            "-device", f"vhost-user-blk-pci,chardev=c{number},num-queues={queues}"]
+            "-device", f"vhost-user-blk-pci,chardev=c{number},num-queues={queues}"
+            + (",packed=on" if packed else "")]
 
 
 def _watch(argv, timeout):
