@@ -53,6 +53,11 @@ class CommandLine(unittest.TestCase):
         self.refused("--repeats", "sweep", self.job, *vary, "--repeats", "many")
         self.refused("--cpus", "sweep", self.job, *vary, "--cpus", "0,99999")
         self.refused("dataplane sets it itself", "sweep", self.job, *vary, "--vary", "socket=a,b")
+        self.refused("--ramp: ", "sweep", self.job, *vary, "--ramp", "1")
+        self.refused("--file=big", "sweep", self.job, *vary, "--file", "big")
+        self.refused("gives no file", "sweep", self.job, *vary, "--target", "--backend file:$file")
+        self.refused("No closing quotation", "sweep", self.job, *vary, "--target", "--backend 'x")
+        self.refused("is varied", "sweep", self.job, *vary, "--set", "poll-max-ns=1")
         self.refused("is no result", "report", str(self.dir))
 
     def test_study_file(self):

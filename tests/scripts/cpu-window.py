@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """CPU is taken from the steady part of a run; the sampler sees real threads."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -27,6 +29,27 @@ class Window(unittest.TestCase):
         found = cpu.window(taken, *cpu.steady(2.6, 1.5))
         self.assertAlmostEqual(found["iothread0"]["user"], 30, delta=0.01)
         self.assertAlmostEqual(found["iothread0"]["system"], 10, delta=0.01)
+
+    def test_switches(self):
+        """Counted per second in the steady part, of threads that ended in it as well."""
+        taken = samples(lambda t: 0.5)
+        for i, sample in enumerate(taken):
+            for thread in sample["threads"].values():
+                thread += [20 * i, i]
+            if i < 20:
+                sample["threads"]["8"] = ["worker0.0", 0, 0, 0, 10 * i, 0]
+        found = cpu.window(taken, 1.0, 2.5)
+        self.assertAlmostEqual(found["iothread0"]["voluntary"], 200, delta=0.01)
+        self.assertAlmostEqual(found["iothread0"]["involuntary"], 10, delta=0.01)
+        self.assertAlmostEqual(found["worker0.0"]["voluntary"], 90 / 1.5, delta=0.01)
+
+    def test_starved_sampler(self):
+        """Where nothing was sampled in the first half, the sample before it counts; without one, nothing does."""
+        taken = samples(lambda t: 0.5)
+        late = [s for s in taken if s["t"] <= 0.95 or s["t"] >= 2.0]
+        found = cpu.window(late, 1.0, 2.5)
+        self.assertAlmostEqual(found["iothread0"]["user"] + found["iothread0"]["system"], 50, delta=0.01)
+        self.assertIsNone(cpu.window([s for s in late if s["t"] >= 2.0], 1.0, 2.5))
 
     def test_late_thread_counts_from_zero(self):
         taken = samples(lambda t: 0.5)
@@ -64,6 +87,26 @@ class Window(unittest.TestCase):
             finally:
                 proc.kill()
                 proc.wait()
+
+    def test_children(self):
+        """What a child of a child does counts; so does that it sleeps."""
+        code = "import os, time\nif os.fork() == 0:\n  if os.fork() == 0:\n    while True: time.sleep(0.001)\n  time.sleep(9)\ntime.sleep(9)"
+        proc = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+        try:
+            limit = time.monotonic() + 10
+            while len(cpu.family(proc.pid)) < 3:
+                self.assertLess(time.monotonic(), limit)
+                time.sleep(0.05)
+            sampler = cpu.Sampler(proc.pid)
+            for _ in range(6):
+                sampler.sample()
+                time.sleep(0.1)
+            first, last = sampler.samples[0]["t"], sampler.samples[-1]["t"]
+            found = cpu.window(sampler.samples, first, last)
+            self.assertGreater(sum(t["voluntary"] for t in found.values()), 20)
+        finally:
+            os.killpg(proc.pid, signal.SIGKILL)
+            proc.wait()
 
     def test_process_gone(self):
         proc = subprocess.Popen(["true"])

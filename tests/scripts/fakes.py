@@ -3,7 +3,8 @@
 
 install() writes a fake fio, target and rtt into a directory. The fake target
 leaves its arguments beside its socket; the fake fio reads them and reports
-the IOPS that a model gives for them, in fio's json+ format.
+the IOPS that a model gives for them, in fio's json+ format, ${jobs} times, with
+IOPS logs if it is told where to. The fake peer is somebody else's server.
 """
 
 import json
@@ -30,17 +31,24 @@ _FIO = """#!/usr/bin/python3
 import json, os, sys, time
 if "--version" in sys.argv:
     print("fio-0.0-fake"); sys.exit(0)
+if "--enghelp" in sys.argv:
+    print("Available IO engines:\\n\tnull\\n\tnbd"); sys.exit(0)
 out = next(a.split("=", 1)[1] for a in sys.argv if a.startswith("--output="))
 mode = os.environ.get("FAKE_FIO", "")
 runtime = int(os.environ["runtime"][:-2]) / 1000
-with open(os.environ["socket"] + ".args") as file:
-    args = file.read().split()
+try:
+    with open(os.environ["socket"] + ".args") as file:
+        args = file.read().split()
+except OSError:
+    args = []
 option = dict(zip(args[::2], args[1::2]))
 window = int(option.get("--poll-max-ns", 0)) if option.get("--poll") != "off" else 0
 usec = 20 if window >= 16384 else 40
 if mode == "kill-target":
     os.kill(int(option["pid"]), 9); time.sleep(30)
-time.sleep(runtime)
+jobs = int(os.environ.get("jobs", 1))
+turns = jobs if mode == "turns" else 1
+time.sleep(runtime * turns)
 now = time.time()
 if mode == "exit": print("fio: made-up trouble", file=sys.stderr); sys.exit(3)
 count = int(runtime * 1e6 / usec)
@@ -50,10 +58,17 @@ none = dict(total_ios=0)
 job = dict(jobname="j", error=5 if mode == "job-error" else 0, job_runtime=int(runtime * 1000),
            usr_cpu=10.0, sys_cpu=5.0, read=part, write=none, trim=none)
 if mode == "total-err": job["total_err"] = 2
+step = int(os.environ["sample_ms"])
+for n in range(jobs):
+    end = now - (n * runtime if mode == "turns" else 0)
+    with open(f"{os.environ['iops_log']}_iops.{n + 1}.log", "w") as log:
+        for k in range(int(runtime * 1000 / step)):
+            when = int((end - runtime) * 1000) + (k + 1) * step
+            print(f"{when}, {1000000 // usec + (100 if k % 2 else -100)}, 1, 0, 0", file=log)
 if mode == "no-json": open(out, "w").write("fio: no room"); sys.exit(0)
 with open(out, "w") as file:
     file.write("a line that an engine logged\\n" if mode == "log" else "")
-    json.dump({"timestamp_ms": int(now * 1000), "jobs": [job]}, file, indent=1)
+    json.dump({"timestamp_ms": int(now * 1000), "jobs": [job] * jobs}, file, indent=1)
 """
 
 _TARGET = """#!/usr/bin/python3
@@ -82,19 +97,45 @@ while True:
     signal.pause()
 """
 
+_PEER = """#!/usr/bin/python3
+import os, signal, socket, sys, time
+if "--version" in sys.argv:
+    print("peer 9.8.7 (made-up)"); sys.exit(0)
+path, file = sys.argv[1:3]
+def said(text):
+    with open(os.environ["PEER_LOG"], "a") as log:
+        log.write(text + "\\n")
+if path.isdigit():
+    server = socket.socket()
+    server.bind(("127.0.0.1", int(path)))
+else:
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(path)
+server.listen()
+said(f"{os.path.basename(sys.argv[0])} file {os.stat(file).st_size} {os.stat(file).st_blocks}")
+if os.fork() == 0:
+    while os.getppid() != 1: pass    # a child that works
+    time.sleep(60)                   # and outlives its parent
+for name in ("TERM", "INT"):
+    signal.signal(getattr(signal, "SIG" + name), lambda number, _: (said(signal.Signals(number).name), os._exit(3)))
+while True:
+    signal.pause()
+"""
+
 
 def install(directory):
     """Write the fake programs under DIRECTORY; returns the environment for them."""
     directory = Path(directory)
     rtt = "#!/bin/sh\necho '{\"rtt_ns\": 100}'\n"
-    for name, text in (("bin/fio", _FIO), ("targets/vhost-user-blk-target", _TARGET), ("tools/rtt", rtt)):
+    for name, text in (("bin/fio", _FIO), ("targets/vhost-user-blk-target", _TARGET), ("tools/rtt", rtt),
+                       ("bin/peer", _PEER)):
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
     (directory / "job.fio").write_text(JOB)
     return {**os.environ, "PATH": f"{directory / 'bin'}:{os.environ['PATH']}",
-            "FIO_DATAPLANE": str(directory)}
+            "FIO_DATAPLANE": str(directory), "PEER_LOG": str(directory / "peer.log")}
 
 
 def dataplane(*args, env=None):

@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Other people's servers as arms: started, sampled with their children, stopped; a missing one is told, not hidden."""
+
+import json
+import os
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+import fakes
+
+JOB = """[global]
+ioengine=${engine}
+lat_percentiles=1
+uri=${uri}
+runtime=${runtime}
+numjobs=${jobs}
+write_iops_log=${iops_log}
+log_avg_msec=${sample_ms}
+[j]
+"""
+STUDY = """
+job = "job.fio"
+warmup = 0
+repeats = 1
+runtime = 0.5
+sample = 0.1
+file = "1m"
+pin = false
+[variables]
+jobs = "4"
+engine = "nbd"
+[choices.server]
+unix = { command = "peer $socket $file", clients = 1, stop = "INT" }
+tcp = { command = "peer $port $file", uri = "nbd://127.0.0.1:$port" }
+gone = { command = "no-such-server $socket" }
+[factors]
+server = ["unix", "tcp", "gone"]
+"""
+
+
+class Peers(unittest.TestCase):
+    def setUp(self):
+        tmp = tempfile.TemporaryDirectory()
+        self.addCleanup(tmp.cleanup)
+        self.dir = Path(tmp.name)
+        self.env = fakes.install(self.dir)
+        (self.dir / "job.fio").write_text(JOB)
+        (self.dir / "study.toml").write_text(STUDY)
+        self.out = self.dir / "out"
+
+    def run_study(self, *args, **env):
+        return fakes.dataplane("run", str(self.dir / "study.toml"), "--out", str(self.out), *args,
+                               env={**self.env, **env})
+
+    def result(self):
+        return {a["name"]: a for a in json.loads((self.out / "result.json").read_text())["arms"]}
+
+    def record(self, name):
+        return json.loads(next((self.out / "raw").glob(f"*-{name}-1/run.json")).read_text())
+
+    def test_run(self):
+        done = self.run_study(FAKE_FIO="turns")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # What is not there is said at the start and in the report.
+        gone = "no-such-server is not installed: skipped server=gone."
+        self.assertIn(gone, done.stderr.splitlines()[0])
+        self.assertIn(gone, done.stdout)
+        found = self.result()
+        self.assertEqual(set(found), {"server=unix", "server=tcp"})
+        # The child's CPU is the server's.
+        self.assertGreater(found["server=unix"]["metrics"]["target_cpu"]["value"], 10)
+        self.assertIn("switches_per_io", found["server=unix"]["metrics"])
+        # Jobs that had to wait are no failure, are not added up, and are told.
+        self.assertIn("one after another", done.stdout)
+        self.assertAlmostEqual(found["server=unix"]["metrics"]["at_once"]["value"], 1)
+        self.assertAlmostEqual(found["server=unix"]["metrics"]["iops"]["value"], 25000)
+        self.assertAlmostEqual(found["server=unix"]["metrics"]["sample_sd"]["value"], 100, delta=5)
+        # A fresh sparse file each, and the signal that was asked for.
+        said = (self.dir / "peer.log").read_text().splitlines()
+        self.assertEqual(said, ["peer file 1048576 0", "SIGINT", "peer file 1048576 0", "SIGTERM"])
+        uri = self.record("tcp")["environment"]["uri"]
+        self.assertRegex(uri, r"^nbd://127\.0\.0\.1:\d+$")
+        self.assertEqual(self.record("tcp")["target"].split()[1], uri.rpartition(":")[2])
+        facts = json.loads((self.out / "meta.json").read_text())["host"]
+        self.assertEqual(facts["peer"], "peer 9.8.7 (made-up)")
+        # Nothing is left of it: what it had started is gone too.
+        left = [p for p in os.listdir("/proc") if p.isdigit() and self.command(p).find(str(self.dir / "bin" / "peer")) >= 0]
+        self.assertEqual(left, [])
+
+    @staticmethod
+    def command(pid):
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+        except OSError:
+            return ""
+
+    def test_another_version(self):
+        other = self.dir / "old" / "peer"
+        other.parent.mkdir()
+        shutil.copy(self.dir / "bin" / "peer", other)
+        other.write_text(other.read_text().replace("9.8.7", "1.2"))
+        done = self.run_study("--peer", f"peer={other}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(set(self.result()), {"server=unix", "server=unix peer-1.2", "server=tcp", "server=tcp peer-1.2"})
+        self.assertTrue(self.record("unix-peer-1.2")["target"].startswith(str(other)))
+        self.assertEqual(json.loads((self.out / "meta.json").read_text())["host"][str(other)], "peer 1.2 (made-up)")
+
+    def test_refused(self):
+        for word, args in (("wants NAME=PATH", ("--peer", "peer")), ("is not a program", ("--peer", "peer=/etc/passwd")),
+                           ("no arm of", ("--peer", "qemu-nbd=/bin/true"))):
+            done = self.run_study(*args)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertIn(word, done.stderr)
+
+    def test_baseline_that_cannot_run(self):
+        (self.dir / "study.toml").write_text(STUDY + '[baseline]\nserver = "gone"\n')
+        done = self.run_study()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is what others are compared with, and cannot run: no-such-server", done.stderr)
+
+    def test_engine_that_this_fio_lacks(self):
+        (self.dir / "study.toml").write_text(STUDY + 'engine = ["nbd", "rbd"]\n')
+        done = self.run_study("--vary", "server=unix")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("this fio has no engine rbd: skipped server=unix engine=rbd.", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
