@@ -3,20 +3,18 @@
 
 A histogram is what fiojson.bins() gives: {ns: I/Os}, all jobs of a run together. The I/Os of a run
 are no independent draws (a slow moment is slow for many of them), so it is runs that are
-drawn again, or swapped between the arms, each with its whole histogram.
+drawn again, each with its whole histogram.
 """
 
-import math
 from dataclasses import dataclass, field
-from itertools import product
 
 import numpy as np
 from scipy import stats as _scipy
 
-from .stats import FEWEST_PAIRS, LEVEL, Comparison, widened
+from . import stats
+from .stats import FEWEST_PAIRS, LEVEL, Comparison
 
 _RESAMPLES = 2000
-_SWAPS = 4096
 _SEED = 20140916
 # A percentile that fewer I/Os than this lie beyond is the story of those few.
 _FEWEST_BEYOND = 10
@@ -101,67 +99,43 @@ def _draws(runs, seed=_SEED):
 
 
 def _tails(runs, level=LEVEL):
-    level = widened(runs, level)
+    level = stats.widened(runs, level)
     return (1 - level) / 2, (1 + level) / 2
 
 
 def paired(a, b, ps, level=LEVEL):
     """{p: Comparison} of B's merged percentile with A's; A[i] and B[i] are a pair of runs.
 
-    The test swaps the runs of a pair, whole: equal arms would be as likely either way round.
+    The size is that of the merged percentiles, its interval from drawing pairs again. The test
+    is the one for all figures, on the runs' own percentiles.
     """
-    both = Bins(list(a) + list(b))
-    n = len(a)
-    signs = _swaps(n)
-    stay = (signs + 1) / 2
-    swapped = _log_ratio(both, np.hstack([stay, 1 - stay]), np.hstack([1 - stay, stay]), ps)
-    draw = _draws(n)
-    none = np.zeros_like(draw)
-    drawn = _log_ratio(both, np.hstack([draw, none]), np.hstack([none, draw]), ps)
-    single = both.single(ps)
-    range_of = {p: np.log(single[p][n:] / single[p][:n]) for p in ps}
-    return {p: _comparison(swapped[p], drawn[p], range_of[p], n, 2.0 ** (1 - n), level) for p in ps}
+    draw = _draws(len(a))
+    return _compared(a, b, ps, draw, draw, lambda x, y: stats.paired(x, y, level), lambda x, y: y / x)
 
 
 def unpaired(a, b, ps, level=LEVEL):
-    """{p: Comparison} of runs that belong to no pair: the test deals the runs out anew."""
-    both = Bins(list(a) + list(b))
-    n, m = len(a), len(b)
-    rng = np.random.default_rng(_SEED)
-    deal = np.zeros((_SWAPS, n + m))
-    deal[0, :n] = 1
-    for row in deal[1:]:
-        row[rng.permutation(n + m)[:n]] = 1
-    dealt = _log_ratio(both, deal, 1 - deal, ps)
-    left, right = _draws(n), _draws(m, _SEED + 1)
-    drawn = _log_ratio(both, np.hstack([left, np.zeros((len(left), m))]),
-                       np.hstack([np.zeros((len(right), n)), right]), ps)
-    single = both.single(ps)
-    range_of = {p: np.log(np.divide.outer(single[p][n:], single[p][:n])).ravel() for p in ps}
-    return {p: _comparison(dealt[p], drawn[p], range_of[p], min(n, m), 2 / math.comb(n + m, n), level) for p in ps}
+    """{p: Comparison} of runs that belong to no pair."""
+    return _compared(a, b, ps, _draws(len(a)), _draws(len(b), _SEED + 1), lambda x, y: stats.unpaired(x, y, level),
+                     lambda x, y: np.divide.outer(y, x))
 
 
-def _swaps(n):
-    """Every way to swap within N pairs where they are few, else some; as it was comes first."""
-    if 2 ** n <= _SWAPS:
-        return np.array(list(product((1.0, -1.0), repeat=n)))
-    signs = np.random.default_rng(_SEED).choice((1.0, -1.0), (_SWAPS, n))
-    signs[0] = 1
-    return signs
-
-
-def _log_ratio(both, a, b, ps):
-    """{p: log of B's over A's}, for each row of weights."""
-    left, right = both.percentiles(a, ps), both.percentiles(b, ps)
-    return {p: np.log(right[p] / left[p]) for p in ps}
-
-
-def _comparison(null, drawn, span, n, smallest, level):
-    """NULL[0] is what was seen; SMALLEST the least p that so few runs can give."""
-    seen = null[0]
-    p = float((np.abs(null) >= abs(seen) - 1e-12).mean())
-    enough = smallest <= 1 - level and n > 2
-    ends = np.quantile(drawn, _tails(n, level)) if enough else (span.min(), span.max())
-    low, high = min(ends[0], seen), max(ends[1], seen)
-    return Comparison("ratio", *(100 * math.expm1(v) for v in (seen, low, high)), p, n,
-                      level if enough else 1 - smallest, level)
+def _compared(a, b, ps, draw_a, draw_b, test, ratios):
+    one, two = Bins(a), Bins(b)
+    merged, drawn, single = [], [], []
+    for arm, draw in ((one, draw_a), (two, draw_b)):
+        merged.append(arm.merged(ps))
+        drawn.append(arm.percentiles(draw, ps))
+        single.append(arm.single(ps))
+    out = {}
+    for p in ps:
+        found = test(single[0][p], single[1][p])
+        seen = merged[1][p] / merged[0][p]
+        if found.enough:
+            ends = np.quantile(drawn[1][p] / drawn[0][p], _tails(found.n, found.wanted))
+        else:
+            ends = np.sort(ratios(single[0][p], single[1][p]).ravel())[[0, -1]]
+        change = [100 * (r - 1) for r in (seen, min(ends[0], seen), max(ends[1], seen))]
+        # The odd case of runs that go one way and their sum the other tells of nothing.
+        told = found.p if change[0] * found.estimate > 0 else 1.0
+        out[p] = Comparison("ratio", *(float(c) for c in change), told, found.n, found.level, found.wanted, found.notes)
+    return out
