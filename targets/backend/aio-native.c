@@ -295,7 +295,6 @@ static void native_close(struct channel *c)
 {
 	struct native *n = c->aio_state;
 
-	aio_pool_close(c);
 	iothread_remove_source(c->it, &n->source);
 	native_free(n);
 }

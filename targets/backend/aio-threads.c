@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
 #include "targets/backend/aio.h"
 
 /* --aio threads: a worker of the iothread's pool carries the request out. */
@@ -24,13 +25,15 @@ static void submit(struct channel *c, struct blk_request *r)
 	pool_submit(&c->pool, &r->work);
 }
 
-static int start(struct channel *c)
+static int open_pool(struct channel *c)
 {
-	int ret = pool_start(&c->pool, c->it, &c->config.pool);
+	return channel_pool(c) ? 0 : -EAGAIN;
+}
 
-	if (ret)
-		c->pool.it = NULL;
-	return ret;
+/* The pool is the channel's to stop. */
+static void close_nothing(struct channel *c)
+{
+	(void)c;
 }
 
 /**
@@ -41,29 +44,15 @@ static int start(struct channel *c)
  */
 void aio_pool_submit(struct channel *c, struct blk_request *r)
 {
-	int ret = c->pool.it ? 0 : start(c);
-
-	if (ret)
-		channel_finish(c, r, ret);
-	else
+	if (channel_pool(c))
 		submit(c, r);
-}
-
-/**
- * aio_pool_close - stop the pool that aio_pool_submit() may have started
- * @c: the channel, with nothing in flight
- */
-void aio_pool_close(struct channel *c)
-{
-	if (!c->pool.it)
-		return;
-	pool_stop(&c->pool);
-	c->pool.it = NULL;
+	else
+		channel_finish(c, r, -EAGAIN);
 }
 
 const struct aio_ops threads_aio = {
 	.name = "threads",
-	.open = start,
-	.close = aio_pool_close,
+	.open = open_pool,
+	.close = close_nothing,
 	.submit = submit,
 };

@@ -289,7 +289,6 @@ static void uring_close(struct channel *c)
 {
 	struct uring *u = c->aio_state;
 
-	aio_pool_close(c);
 	iothread_remove_source(c->it, &u->source);
 	io_uring_queue_exit(&u->ring);
 	free(u);

@@ -52,6 +52,5 @@ static inline bool aio_plain_rw(const struct blk_request *r)
 }
 
 void aio_pool_submit(struct channel *c, struct blk_request *r);
-void aio_pool_close(struct channel *c);
 
 #endif
