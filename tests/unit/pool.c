@@ -282,6 +282,46 @@ static void open_gate(unsigned int n)
 		sem_post(&gate);
 }
 
+static bool wait_until_idle(unsigned int n)
+{
+	for (unsigned int ms = 0; ms < 20000; ms++) {
+		unsigned int idle;
+
+		pthread_mutex_lock(&pool.queue->lock);
+		idle = pool.queue->idle;
+		pthread_mutex_unlock(&pool.queue->lock);
+		if (idle == n)
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+/* No thread for work that finds one idle */
+static void test_no_growth(void **state)
+{
+	struct load one = { .items = 1, .depth = 1, .run = run_item };
+
+	(void)state;
+	for (unsigned int n = 0; n < 9 * 2; n++) {
+		struct pool_config config = {
+			.max_threads = 5,
+			.wakeup = wakeup_list[n / 2],
+			.queue = n % 2,
+			.idle_ns = HOUR,
+		};
+
+		start(&config, POLL_OFF);
+		for (unsigned int i = 0; i < 3; i++) {
+			iothread_call(&it, submit_load, &one);
+			assert_true(wait_finished());
+			assert_true(wait_until_idle(1));
+		}
+		assert_int_equal(starts(), 1);
+		stop();
+	}
+}
+
 /* One thread for each piece of work that finds none idle, up to the maximum */
 static void test_growth(void **state)
 {
@@ -612,6 +652,7 @@ int main(void)
 		cmocka_unit_test(test_all_asleep),
 		cmocka_unit_test(test_all_polled),
 		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_no_growth),
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_growth_to_maximum),
 		cmocka_unit_test(test_idle_threads_end),
