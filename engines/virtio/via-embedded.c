@@ -153,6 +153,7 @@ static int embedded_attach(struct shared_device *dev, struct thread_data *td, un
 	int ret;
 
 	choose_cpus(e, index, &cpus);
+	config.pool.cpus = e->cpus;
 	ret = lane_start(&eq->lane, index, &cpus, &policy, &config);
 	if (ret)
 		return ret;
