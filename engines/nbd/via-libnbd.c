@@ -135,6 +135,9 @@ static int by_libnbd_next(struct nbd_conn *c, struct nbd_slot **s)
 	*s = l->first;
 	if (!*s)
 		return 0;
+	/* No server sends this number: libnbd has given the connection up. */
+	if ((*s)->error == ENOTCONN)
+		return l->broken ? : explain(c);
 	l->first = (*s)->next;
 	if (!l->first)
 		l->last = &l->first;

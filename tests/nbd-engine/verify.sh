@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What is written is read back through every server, on both datapaths, with one connection
+# and four.
+. "$(dirname "$0")/servers.sh"
+
+sizes=--bssplit=512/20:4k/50:64k/20:1m/5:4m/5
+
+each_datapath()
+{
+	local connections=$1 datapath
+	shift
+	for datapath in direct libnbd; do
+		fio_passes --datapath=$datapath --connections="$connections" --verify=crc32c "$@"
+	done
+}
+
+# Jobs in parts of 16 MiB, alternately processes and threads.
+trial()
+{
+	local connections
+	for connections in 1 $1; do
+		each_datapath "$connections" --rw=randrw $sizes --iodepth=16 --fsync=16 \
+			--name=a --size=16m --name=b --size=16m --offset=16m \
+			--name=c --size=16m --offset=32m --thread --name=d --size=16m --offset=48m --thread
+	done
+}
+
+serve_nbdkit memory size=64M
+trial 4
+truncate -s 64M disk.raw
+serve_nbdkit file disk.raw
+trial 4
+if qemu-nbd --version >/dev/null 2>&1; then
+	serve_qemu_nbd -e 16
+	trial 4
+fi
+if PATH=$PATH:/usr/sbin command -v nbd-server >/dev/null; then
+	serve_nbd_server 'flush = true' 'fua = true' 'trim = true'
+	trial 4
+fi
