@@ -91,7 +91,7 @@ def _into_command(out, command, names, directory, spec, option):
                           f"nor ${{{name}}} in the job file")
     if directory:
         names = {**names, "FIO_DATAPLANE": str(directory)}
-    out["command"] = server.fill(command, {k: shlex.quote(v) for k, v in names.items()})
+    out["command"] = shlex.join(server.fill(word, names) for word in shlex.split(command))
 
 
 def _directory(spec, option):

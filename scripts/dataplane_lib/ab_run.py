@@ -21,7 +21,8 @@ def run(args):
     signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
     try:
         about = {"primary": plan.primary, "until": plan.until, "set": [args.set_a, args.set_b],
-                 "restore": args.restore, "fail_if": args.fail_if, "stopped": "", "trees": [ab_arms.build(spec) for spec in specs], "notes": _notes(specs, args)}
+                 "restore": args.restore, "fail_if": args.fail_if, "stopped": "",
+                 "trees": [ab_arms.build(spec) for spec in specs], "notes": _notes(specs, args)}
         arms = chosen.arms()
         states = {arm.name: command for arm, command in zip(arms, (args.set_a, args.set_b)) if command}
         out = session.execute(chosen, args.argv, args.out, args.cpus,
@@ -86,10 +87,13 @@ def _study(args):
         chosen.variables[name] = value
     if args.file:
         chosen.file = units.size(args.file, "--file")
-    if args.runtime is not None:
-        chosen.runtime = units.seconds(args.runtime, "--runtime")
-        if "runtime" not in study.variables_of(chosen.job):
-            raise Refused(f"--runtime: {chosen.job} does not use ${{runtime}}")
+    for name in ("runtime", "ramp"):
+        given = getattr(args, name)
+        if given is not None:
+            setattr(chosen, name, units.seconds(given, f"--{name}"))
+            if name not in study.variables_of(chosen.job):
+                raise Refused(f"--{name}: {chosen.job} does not use ${{{name}}}")
+    chosen.sample = min(chosen.sample, chosen.runtime / 4)
     return chosen
 
 

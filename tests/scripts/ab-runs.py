@@ -1,0 +1,46 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane ab with made-up programs: the order of runs, what is kept and said."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import fakes
+
+
+class Runs(unittest.TestCase):
+    def setUp(self):
+        tmp = tempfile.TemporaryDirectory()
+        self.addCleanup(tmp.cleanup)
+        self.dir = Path(tmp.name)
+        self.env = fakes.install(self.dir)
+        self.out = self.dir / "out"
+        self.log = self.dir / "log"
+
+    def args(self, *more):
+        return ("ab", "--a", "poll-max-ns=0", "--b", "--poll-max-ns 16384", str(self.dir / "job.fio"), "--set", "bs=4k",
+                "--runtime", "0.5", "--pairs", "6", "--out", str(self.out), *more)
+
+    def test_whole(self):
+        done = fakes.dataplane(*self.args("--fail-if", "iops < -2%", "--set-b", f"echo set >>{self.log}",
+                                         "--restore", f"echo restore >>{self.log}"), env=self.env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"IOPS \(primary\) +25\.0k +50\.0k +\+100\.0 % \[\+100\.0, \+100\.0\] p=0\.031 faster")
+        self.assertIn("not true of any of the interval", done.stdout)
+        runs = [json.loads((d / "run.json").read_text()) for d in sorted((self.out / "raw").iterdir())]
+        self.assertEqual("".join(r["values"]["arm"] for r in runs), "AB" + "ABBA" * 3)
+        self.assertEqual([r["warmup"] for r in runs], [True] * 2 + [False] * 12)
+        self.assertIn("--poll-max-ns 16384", runs[1]["target"])
+        self.assertEqual(self.log.read_text(), "set\nrestore\n" * 7)
+        result = json.loads((self.out / "result.json").read_text())
+        self.assertEqual(result["verdict"]["pairs"], 6)
+        self.assertIn("B is 100.0 % faster than A", (self.out / "report.html").read_text())
+        # A second report says the same.
+        again = fakes.dataplane("report", str(self.out), env=self.env)
+        self.assertEqual(again.stdout, "\n".join(done.stdout.splitlines()[:-1]) + "\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

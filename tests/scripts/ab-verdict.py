@@ -1,0 +1,129 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an A/B comparison says of runs whose truth is known: verdicts, words, and the status for git bisect."""
+
+import unittest
+
+import fakes  # noqa: F401
+import numpy as np
+from dataplane_lib import ab_report, selftest, verdict
+from dataplane_lib.errors import Refused
+
+
+def arms(effect, n=10, seed=1, distance=lambda place, i: 100.0):
+    """Two lists of runs, B EFFECT % faster; DISTANCE(0 or 1, pair) in ns."""
+    noise = selftest.Noise(np.random.default_rng(seed))
+    return [[noise.run(v, distance(place, i)) for i, v in enumerate(values)]
+            for place, values in enumerate(noise.pairs(n, effect))]
+
+
+class Lines(unittest.TestCase):
+    def test_faster(self):
+        found = verdict.of_pairs(*arms(5), "iops")
+        self.assertRegex(found.primary.text, r"^\+[3-7]\.\d % \[\+\d\.\d, \+\d\.\d\] p=(<0\.001|0\.0\d\d) faster$")
+        self.assertEqual(found.line("lat_mean_us").word, "faster")
+        self.assertLess(found.line("lat_mean_us").found.estimate, 0)
+        self.assertEqual(found.lines[0].key, "iops")
+
+    def test_slower_and_none(self):
+        self.assertEqual(verdict.of_pairs(*arms(-5), "iops").primary.word, "slower")
+        found = verdict.of_pairs(*arms(0), "iops").primary
+        self.assertEqual(found.word, "~")
+        self.assertTrue(found.text.endswith(" ~"), found.text)
+        self.assertIn("no difference found", ab_report.sentence(found))
+
+    def test_another_primary_metric(self):
+        found = verdict.of_pairs(*arms(10), "lat_p50_us")
+        self.assertEqual((found.primary.key, found.primary.word), ("lat_p50_us", "faster"))
+        self.assertIn("IOPS", [line.metric.label for line in found.lines[1:]])
+        with self.assertRaisesRegex(Refused, "worker_cpu"):
+            verdict.of_pairs(*arms(0), "worker_cpu")
+
+    def test_others_are_corrected(self):
+        """Every p but the primary one's is Holm's: with ten pairs the smallest is 2/1024 times their number."""
+        found = verdict.of_pairs(*arms(20), "iops")
+        others = [line for line in found.lines[1:] if line.key in ("lat_mean_us", "lat_p50_us")]
+        self.assertLess(found.primary.p, 0.002)
+        for line in others:
+            self.assertGreater(line.p, 8 * line.found.p)
+        self.assertIn("decide about the primary metric only", " ".join(verdict.of_pairs(*arms(20, 6), "iops").notes))
+
+    def test_nothing_varies(self):
+        a, b = arms(0)
+        for run in a + b:
+            run.metrics["kicks_per_s"] = 0.0
+        line = verdict.of_pairs(a, b, "iops").line("kicks_per_s")
+        self.assertEqual((line.text, line.word), ("the same in every run", "~"))
+
+    def test_less_and_more(self):
+        a, b = arms(0)
+        for run in b:
+            run.metrics["sleeps_per_io"] *= 0.5
+            run.metrics["target_cpu"] *= 2
+        found = verdict.of_pairs(a, b, "iops")
+        self.assertEqual([found.line(k).word for k in ("sleeps_per_io", "target_cpu")], ["less", "more"])
+
+
+class Distance(unittest.TestCase):
+    def test_unequal_pairs_are_not_compared_and_told(self):
+        a, b = arms(5, distance=lambda place, i: 500.0 if place and i in (2, 6) else 100.0)
+        for i in (2, 6):
+            b[i].metrics["iops"] /= 2
+        found = verdict.of_pairs(a, b, "iops")
+        self.assertEqual((found.left_out, found.primary.found.n), ([3, 7], 8))
+        self.assertIn("pairs 3, 7 of 10 not compared", found.notes[0])
+        self.assertIn("with them IOPS", found.notes[0])
+        self.assertEqual(found.primary.word, "faster")
+
+    def test_changed_during_a_run(self):
+        a, b = arms(5)
+        a[0].rtt["after"] = 300.0
+        self.assertEqual(verdict.of_pairs(a, b, "iops").left_out, [1])
+
+    def test_no_pair_is_left(self):
+        found = verdict.of_pairs(*arms(50, distance=lambda place, i: 100.0 + 400 * place), "iops")
+        self.assertEqual({line.word for line in found.lines}, {"~"})
+        self.assertIn("no pair is left", found.notes[0])
+
+
+class Words(unittest.TestCase):
+    def test_too_few_pairs(self):
+        found = verdict.of_pairs(*arms(50, 4), "iops")
+        self.assertEqual(found.primary.word, "~")
+        self.assertIn("4 pairs are too few", ab_report.sentence(found.primary))
+
+    def test_modes_and_drift_are_told(self):
+        noise = selftest.Noise(np.random.default_rng(5))
+        for kind, word in (({"modes": True}, "two modes"), ({"drift": -30}, "drifted")):
+            a, b = ([noise.run(v) for v in values] for values in noise.pairs(12, **kind))
+            self.assertIn(word, " ".join(verdict.of_pairs(a, b, "iops").notes))
+
+
+class FailIf(unittest.TestCase):
+    def status(self, text, effect, n=10):
+        condition = ab_report.fail_condition(text)
+        found = verdict.of_pairs(*arms(effect, n), condition[0])
+        result = {"verdict": {"level": 0.95, "lines": [line.record() for line in found.lines]}}
+        return ab_report.status(result, condition)
+
+    def test_whole_interval_decides(self):
+        self.assertEqual(self.status("iops < -2%", -8)[0], 1)
+        self.assertEqual(self.status("iops < -2%", 0)[0], 0)
+        self.assertEqual(self.status("iops < -2%", 8)[0], 0)
+        code, text = self.status("iops < -2%", -2)
+        self.assertEqual(code, 125)
+        self.assertIn("both sides", text)
+        self.assertEqual(self.status("lat_mean_us>5 %", -20)[0], 1)
+        self.assertEqual(self.status("lat_mean_us>5 %", 0)[0], 0)
+
+    def test_too_few_are_unresolved(self):
+        self.assertEqual(self.status("iops < -2%", -50, 4)[0], 125)
+
+    def test_refused(self):
+        for text, word in (("iops", "wants METRIC"), ("iops < 2", "wants METRIC"), ("speed < -2%", "unknown metric")):
+            with self.assertRaisesRegex(Refused, word):
+                ab_report.fail_condition(text)
+
+
+if __name__ == "__main__":
+    unittest.main()

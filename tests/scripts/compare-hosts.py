@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane compare says first in what the hosts differ, and what differs is compared arm by arm."""
+
+import json
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+import fakes
+from dataplane_lib import compare
+
+
+class Compare(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.tmp = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.tmp.cleanup)
+        cls.dir = Path(cls.tmp.name)
+        cls.env = fakes.install(cls.dir)
+        cls.one = cls.dir / "one"
+        done = fakes.dataplane("sweep", str(cls.dir / "job.fio"), "--vary", "poll-max-ns=0,16384", "--set", "bs=4k",
+                               "--runtime", "0.5", "--repeats", "4", "--warmup", "0", "--out", str(cls.one), env=cls.env)
+        assert done.returncode == 0, done.stderr
+
+    def other(self, name, faster=1.0, **host):
+        """A copy of the result with other facts about its host, and other figures."""
+        place = self.dir / name
+        shutil.copytree(self.one, place)
+        meta = json.loads((place / "meta.json").read_text())
+        meta["host"].update(host)
+        (place / "meta.json").write_text(json.dumps(meta))
+        for path in place.glob("raw/*/fio.json"):
+            doc = json.loads(path.read_text())
+            for job in doc["jobs"]:
+                job["read"]["iops"] *= faster
+            path.write_text(json.dumps(doc))
+        return place
+
+    def compared(self, place, *more):
+        out = self.dir / f"{place.name}-out"
+        done = fakes.dataplane("compare", str(self.one), str(place), "--out", str(out), *more, env=self.env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines(), json.loads((out / "result.json").read_text()), (out / "report.html").read_text()
+
+    def test_another_host(self):
+        said, result, page = self.compared(self.other("host", kernel="Linux 7.0", SMT="on"))
+        self.assertTrue(said[0].startswith("! the hosts or their software differ"), said[0])
+        self.assertIn("/ Linux 7.0)", said[0])
+        self.assertIn("the hosts or their software differ", page)
+        self.assertEqual(result["warnings"][0], said[0][2:])
+        self.assertTrue(result["host"]["kernel"].endswith(" / Linux 7.0"))
+
+    def test_the_same_host_and_other_figures(self):
+        said, result, _ = self.compared(self.other("figures", 1.1, date="later", load="9 9 9"))
+        self.assertIn("are the same", said[0])
+        rows = [line for line in said if line.startswith("poll-max-ns=")]
+        self.assertEqual(len(rows), 2)
+        for row in rows:
+            self.assertRegex(row, r"IOPS .*\+10\.0 % \[\+10\.0, \+10\.0\] p=0\.0\d+ faster$")
+        self.assertEqual(len(result["arms"]), 4)
+        self.assertEqual(len(result["runs"]), 16)
+        raw = self.dir / "figures-out" / "raw"
+        raw.mkdir()
+        self.assertTrue(all((raw / run["directory"] / "fio.json").exists() for run in result["runs"]))
+        self.assertTrue(any("two sessions" in line for line in said))
+
+    def test_refused(self):
+        for word, other in (("same result twice", self.one), ("is no result", self.dir)):
+            done = fakes.dataplane("compare", str(self.one), str(other), env=self.env)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(word, done.stderr)
+
+    def test_passing_facts_do_not_count(self):
+        facts = {"date": "a", "load": "1", "kernel": "x"}
+        self.assertIn("are the same", compare.hosts({"host": facts}, {"host": {**facts, "date": "b", "load": "2"}}))
+        self.assertIn("fio (unknown / 3.33)", compare.hosts({"host": facts}, {"host": {**facts, "fio": "3.33"}}))
+
+
+if __name__ == "__main__":
+    unittest.main()
