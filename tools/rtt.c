@@ -20,6 +20,7 @@
 #include "base/parse.h"
 
 #define SLICES		15
+#define RALLY		64
 #define EXIT_SKIP	77	/* what test runners take as "cannot be done here" */
 
 /* Odd: sent by the first CPU and not yet answered. Even: answered. */
@@ -57,25 +58,28 @@ static void *return_ball(void *arg)
  * play() - Send the ball back and forth for a while
  * @ns:		How long
  *
- * Return: ns a round trip
+ * Return: ns a round trip, in the quickest rally: one in which a thread lost its
+ * CPU to somebody else says nothing about distance, and takes a thousand times as long.
  */
 static double play(uint64_t ns)
 {
-	uint64_t start = clock_ns(), now = start, turns = 0;
+	uint64_t start = clock_ns(), now = start, before, best = UINT64_MAX;
 	uint64_t turn = atomic_load(&ball.turn);
 
 	while (now - start < ns) {
 		/* The clock costs a good part of a round trip: read it seldom. */
-		for (int i = 0; i < 64; i++) {
+		for (int i = 0; i < RALLY; i++) {
 			atomic_store_explicit(&ball.turn, ++turn, memory_order_release);
 			turn++;
 			while (atomic_load_explicit(&ball.turn, memory_order_acquire) != turn)
 				cpu_relax();
 		}
-		turns += 64;
+		before = now;
 		now = clock_ns();
+		if (now - before < best)
+			best = now - before;
 	}
-	return (double)(now - start) / (double)turns;
+	return (double)best / RALLY;
 }
 
 static int by_value(const void *a, const void *b)
@@ -211,8 +215,9 @@ int main(int argc, char **argv)
 		return EXIT_SKIP;
 	}
 
+	/* The lower quartile: on a busy host most slices never had both threads on their CPUs. */
 	printf(json ? "{\"cpus\":[%d,%d],\"rtt_ns\":%.1f,\"min_ns\":%.1f,\"max_ns\":%.1f}\n"
 		    : "CPUs %d and %d: %.1f ns a round trip (%.1f to %.1f)\n",
-	       cpus[0], cpus[1], slice[SLICES / 2], slice[0], slice[SLICES - 1]);
+	       cpus[0], cpus[1], slice[SLICES / 4], slice[0], slice[SLICES - 1]);
 	return EXIT_SUCCESS;
 }
