@@ -28,7 +28,7 @@ def sentence(line):
     """The primary metric's verdict in words."""
     label = line.metric.label
     if not line.found.enough:
-        return f"{label}: unresolved, {line.found.n} {'pair is' if line.found.n == 1 else 'pairs are'} too few to tell."
+        return f"{label}: unresolved, there are too few pairs that can be compared."
     if line.direction:
         size = (f"{abs(line.found.estimate):.1f} %" if line.found.kind == "ratio"
                 else f"{units.short(abs(line.found.estimate))} {line.metric.unit}".rstrip())

@@ -117,18 +117,18 @@ def of_pairs(a, b, primary, level=stats.LEVEL):
     left = left_out(a, b)
     near_a, near_b = ([r for i, r in enumerate(runs, 1) if i not in left] for runs in (a, b))
     if not near_a:
-        # Nothing is left to compare: say what there is, and that it is worth nothing.
+        # Nothing is left to compare: say what there is, and that it decides nothing.
         near_a, near_b = a, b
     out = _lines(near_a, near_b, primary, True, level)
     out.left_out = left
     out.notes = _left_notes(a, b, primary, left, out, level) + out.notes
+    if len(left) == len(a):
+        for line in out.lines:
+            line.direction, line.found.level = 0, 0.0
     out.notes += out.primary.found.notes + _second_opinion(near_a, near_b, out.primary)
     out.notes += _in_time(a, b, primary)
     ratios = _log_ratios(near_a, near_b, primary)
     out.notes += doubts.distance([r.distance for r in near_a], [r.distance for r in near_b], ratios)
-    if len(left) == len(a):
-        for line in out.lines:
-            line.direction = 0
     return out
 
 
@@ -236,7 +236,7 @@ def _left_notes(a, b, primary, left, kept, level):
     text = (f"{'pair' if len(left) == 1 else 'pairs'} {which} of {len(a)} not compared: the distance between "
             "the cores was not the same in both runs")
     if len(left) == len(a):
-        return [text + "; no pair is left"]
+        return [text + "; no pair is left, so the figures decide nothing"]
     every = stats.paired(_values(a, primary), _values(b, primary), level)
     return [f"{text} (with them {metrics.BY_KEY[primary].label} {change(every)} p={probability(every.p)}"
             + ("" if every.resolved == kept.primary.found.resolved else ": that would change the verdict") + ")"]

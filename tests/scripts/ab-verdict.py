@@ -84,13 +84,15 @@ class Distance(unittest.TestCase):
         found = verdict.of_pairs(*arms(50, distance=lambda place, i: 100.0 + 400 * place), "iops")
         self.assertEqual({line.word for line in found.lines}, {"~"})
         self.assertIn("no pair is left", found.notes[0])
+        self.assertIn("unresolved", ab_report.sentence(found.primary))
 
 
 class Words(unittest.TestCase):
     def test_too_few_pairs(self):
         found = verdict.of_pairs(*arms(50, 4), "iops")
         self.assertEqual(found.primary.word, "~")
-        self.assertIn("4 pairs are too few", ab_report.sentence(found.primary))
+        self.assertIn("unresolved, there are too few pairs", ab_report.sentence(found.primary))
+        self.assertIn("4 pairs cannot tell", " ".join(found.notes))
 
     def test_modes_and_drift_are_told(self):
         noise = selftest.Noise(np.random.default_rng(5))
