@@ -144,6 +144,7 @@ def served(stats, iops, counted):
         "kicks_per_s": per(sum(t["notifications"]["received"] for t in threads)) * iops,
         "calls_per_s": per(sum(t["notifications"]["sent"] for t in threads)) * iops,
         "sleeps_per_io": per(sum(t["sleeps"] for t in threads)),
+        "pool_threads": len(workers) or None,
         "worker_sleeps_per_io": per(sum(w["sleeps"] for w in workers)) if workers else None,
     }
 
@@ -181,8 +182,8 @@ def _warnings(meta, arms, runs):
     out += peers.skipped_words(meta["study"].get("skipped", []))
     queued = [a["name"] for a in arms if _took_turns(a, runs)]
     if queued:
-        out.append("The jobs ran one after another, not together, because the server takes fewer clients at a time "
-                   f"than there are jobs; IOPS is that of the jobs at work: {', '.join(queued)}.")
+        out.append("The jobs ran one after another, not together, as the server takes fewer clients at a time than there "
+                   f"are jobs (or the host was too busy to start them); IOPS is that of the jobs at work: {', '.join(queued)}.")
     foreign = [r for r in runs if r["foreign"] > _FOREIGN]
     if foreign:
         out.append(f"In {len(foreign)} of {len(runs)} runs something else used the CPUs, up to "

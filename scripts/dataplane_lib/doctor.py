@@ -13,13 +13,15 @@ from .errors import Refused
 
 OK, WARN, BAD = "OK", "WARN", "BAD"
 _IO_URING_SETUP = 425
+_ENGINES = ("nbd", "vhost-user-blk", "virtio-poll")
+_PEERS = ("qemu-nbd", "nbdkit")
 
 
 def examine():
     """Print a line a fact; 1 if no run is possible, else 0."""
     worst = OK
     pinning = cpus.choose()
-    for check in (_fio, _engines, lambda: _cpus(pinning), lambda: _smt(pinning), _governor,
+    for check in (_fio, _engines, _peers, lambda: _cpus(pinning), lambda: _smt(pinning), _governor,
                   _idle, _clock, lambda: _quiet(pinning), _load, lambda: _distance(pinning),
                   _hugepages, _io_uring, _null_blk, _kvm):
         grade, what, advice = check()
@@ -39,20 +41,32 @@ def _fio():
 def _engines():
     """Let the installed fio load an engine: the only test that counts."""
     try:
-        engine = paths.built("engines", "vhost-user-blk.so")
-        paths.built("targets", "vhost-user-blk-target")
+        engines = [paths.built("engines", f"{name}.so") for name in _ENGINES]
+        for name in ("vhost-user-blk-target", "nbd-target"):
+            paths.built("targets", name)
     except Refused as err:
         return BAD, "engines: not built", str(err)
     if not shutil.which("fio"):
         return BAD, "engines: cannot be tried without fio", ""
-    done = subprocess.run(["fio", f"--enghelp={engine}"], capture_output=True, text=True,
-                          timeout=20, check=False)
-    said = (done.stdout + done.stderr).strip()
-    if done.returncode or "socket" not in said:
-        return (BAD, f"engines: this fio does not load {engine.name}: {said.splitlines()[-1] if said else ''}",
-                "make clean && make builds for the installed fio")
+    for engine in engines:
+        done = subprocess.run(["fio", f"--enghelp={engine}"], capture_output=True, text=True,
+                              timeout=20, check=False)
+        said = (done.stdout + done.stderr).strip()
+        if done.returncode or "dp_stats" not in said:
+            return (BAD, f"engines: this fio does not load {engine.name}: {said.splitlines()[-1] if said else ''}",
+                    "make clean && make builds for the installed fio")
     given = " (FIO_DATAPLANE, from the environment)" if os.environ.get("FIO_DATAPLANE") else ""
     return OK, f"engines: built for this fio, in {engine.parent.parent}{given}", ""
+
+
+def _peers():
+    """Whom the studies compare with; their arms are skipped without them."""
+    absent = [name for name in _PEERS if not shutil.which(name)]
+    there = [host.output([name, "--version"]) or name for name in _PEERS if name not in absent]
+    if absent:
+        return (WARN, f"peers: {', '.join(there) or 'none'}; not installed: {', '.join(absent)}",
+                "studies leave their arms out: apt-get install qemu-utils nbdkit")
+    return OK, f"peers: {', '.join(there)}", ""
 
 
 def _cpus(pinning):

@@ -43,6 +43,7 @@ METRICS = (
     Metric("kicks_per_s", "notifications to the target", "1/s", -1),
     Metric("calls_per_s", "notifications to fio", "1/s", -1),
     Metric("sleeps_per_io", "target sleeps per I/O", "", -1),
+    Metric("pool_threads", "threads the pool has had at most", "", 0),
     Metric("worker_sleeps_per_io", "worker sleeps per I/O", "", -1),
     Metric("switches_per_io", "target voluntary switches per I/O", "", -1),
     Metric("involuntary_per_io", "target involuntary switches per I/O", "", -1),

@@ -136,7 +136,8 @@ def _settings(result):
         for value in study["factors"].get(factor, ()):
             told = values.get(value, {})
             out[f"{factor}: {value}"] = (" ".join(str(told[k]) for k in ("command", "program", "options", "job") if k in told)
-                                         or ", ".join(f"{k}={v}" for k, v in told.get("variables", {}).items()),)
+                                         or ", ".join(f"{k}={v}" for k, v in told.get("variables", {}).items())
+                                         or "what [target] says",)
     for name, value in study["variables"].items():
         out[f"variable: {name}"] = value
     out["one run"] = f"{study['ramp']:g} s ramp, {study['runtime']:g} s measured"

@@ -38,8 +38,8 @@ def full(values):
 
 
 def label(values):
-    """The values alone: 'fixed, 4k'."""
-    return ", ".join(str(v) for v in values.values())
+    """Words alone, numbers with their name: 'fixed, iodepth=8'."""
+    return ", ".join(f"{k}={v}" if units.number(v) is not None else str(v) for k, v in values.items())
 
 
 def workload(result, base):

@@ -121,10 +121,19 @@ class Study:
         return out
 
     def vary(self, name, values):
-        """Let NAME take VALUES: in the groups that have it, else in all."""
-        named = [g for g in self.groups if name in g]
-        for factors in named or [self.factors]:
-            factors[name] = values
+        """Let NAME take VALUES: in the groups that have it, else in all.
+
+        A group keeps those it had, and gets those that none had; one that is left with none is dropped.
+        """
+        known = {v for g in self.groups for v in g.get(name, ())}
+        if not any(name in g for g in self.groups):
+            self.factors[name] = values
+            return
+        for group in list(self.groups):
+            if name in group:
+                group[name] = [v for v in values if v in group[name] or v not in known]
+                if not group[name]:
+                    self.groups.remove(group)
 
     def fix(self, name, value):
         """Give a variable VALUE, whatever the study and its choices say."""

@@ -2,8 +2,9 @@
 """The result in plain words, computed from the figures and true for any of them.
 
 A point counts as different from the baseline when its median is at least
-STEP % away and no run of it lies within the baseline's range. Neighbours of
-the same verdict are told as one stretch.
+STEP % away and no run of it lies within the baseline's range; arms that lie
+on no axis and have runs enough are tested. Neighbours of the same verdict are
+told as one stretch.
 """
 
 from itertools import groupby
@@ -128,20 +129,36 @@ def _flat(result, part, metric, x, what):
 def _group(result, base, metric):
     """The arms that are compared with BASE and lie on no axis, in as many sentences as there are verdicts."""
     arms = [a for a in result["arms"] if a["against"] == base["name"] and a is not base]
+    tested = _tested(result, arms, base, metric)
+    verdicts = tested or {a["name"]: verdict(a, base, metric) for a in arms}
     if len(arms) <= _FEW:
-        return [_single(result, a, base, metric) for a in arms]
+        return [_single(result, a, base, metric, verdicts[a["name"]]) for a in arms]
     out = []
     for which in (1, -1, 0):
-        found = [a for a in arms if verdict(a, base, metric) == which]
+        found = [a for a in arms if verdicts[a["name"]] == which]
         told = [f"{shape.differs(result, a)} {units.percent(a['change'].get(metric.key))}" for a in found]
         if told:
-            out.append(f"{_WORDS[which][0].upper()}{_WORDS[which][1:]} against that: {', '.join(told)}.")
+            how = f", {len(arms)} arms being looked at together" if tested else ""
+            out.append(f"{_WORDS[which][0].upper()}{_WORDS[which][1:]} against that{how}: {'; '.join(told)}.")
     return out
 
 
-def _single(result, arm, base, metric):
+def _tested(result, arms, base, metric):
+    """{name: verdict} by a test of the runs of the same round, corrected for how many arms there are; None with too few runs."""
+    from . import stats  # scipy takes a while
+    runs = {a["name"]: [r["metrics"].get(metric.key) for r in sorted(result.get("runs", ()), key=lambda r: r["repeat"])
+                        if r["arm"] == a["name"]] for a in [base, *arms]}
+    if not arms or any(len(v) < stats.FEWEST_PAIRS or None in v for v in runs.values()):
+        return None
+    found = {a["name"]: stats.paired(runs[base["name"]], runs[a["name"]]) for a in arms}
+    ps = stats.holm([f.p for f in found.values()])
+    better = metric.better or 1
+    return {name: (1 if f.estimate * better > 0 else -1) if f.resolved and p <= 1 - stats.LEVEL else 0
+            for (name, f), p in zip(found.items(), ps)}
+
+
+def _single(result, arm, base, metric, which):
     """An arm that lies on no axis."""
-    which = verdict(arm, base, metric)
     return (f"{shape.differs(result, arm)}: {_WORDS[which]}, "
             f"{units.percent(arm['change'].get(metric.key))} {metric.label}"
             f"{_price(arm, base) if which else ''}.")

@@ -52,7 +52,8 @@ def _matrix(result, x, lines, primary):
     for value in sorted(result["study"]["factors"][x], key=units.number):
         found = (next((a for a in arms if a["values"][x] == value), None) for _, arms in lines)
         rows.append([value] + ["" if a is None else units.short(shape.value(a, primary)) for a in found])
-    return top, [x] + [name for name, _ in lines], rows
+    heads = [", ".join(arms[0]["values"].get(n, "-") for n in names) for _, arms in lines]
+    return top, [x] + heads, rows
 
 
 def _cells(arm, primary, cpu):
@@ -96,7 +97,9 @@ _SAMPLED = (
     ("jobs", "max/min", "job_spread", 3),
     ("CPU us per I/O", "fio", "fio_us_per_io", 3),
     ("", "target", "target_us_per_io", 3),
-    ("workers %", "", "worker_cpu", 3),
+    ("workers", "no.", "pool_threads", 3),
+    ("", "CPU %", "worker_cpu", 3),
+    ("", "sleep/IO", "worker_sleeps_per_io", 3),
     ("switches per I/O", "volunt.", "switches_per_io", 3),
     ("", "invol.", "involuntary_per_io", 3),
 )

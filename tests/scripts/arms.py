@@ -101,10 +101,18 @@ class Arms(unittest.TestCase):
         ours = study.setup(self.arm(study, "ours", "sem", "stock", "write"))
         self.assertEqual(runner.turns(ours, {"jobs": "4"}), 1)
 
-    def test_vary_replaces_a_factor_where_it_is(self):
+    def test_vary_narrows_groups(self):
+        """A group keeps the values it had; one that had none of them goes."""
         study = self.load()
-        study.vary("wakeup", ["sem"])
-        self.assertEqual({a.values.get("wakeup") for a in study.arms()}, {"sem", None})
+        study.vary("wakeup", ["spin", "eventfd"])
+        self.assertEqual({" ".join(a.values.values()) for a in study.arms() if not a.baseline}, {
+            "ours eventfd mine write", "ours eventfd stock write", "ours spin mine write", "ours eventfd mine read",
+            "ours spin mine read", "other stock write"})
+        study.vary("server", ["other"])
+        self.assertEqual([" ".join(a.values.values()) for a in study.arms() if not a.baseline], ["other stock write"])
+
+    def test_vary_what_no_group_has(self):
+        study = self.load()
         study.vary("poll", ["off", "busy"])
         self.assertEqual({a.values.get("poll") for a in study.arms() if not a.baseline}, {"off", "busy"})
 
