@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -47,6 +48,27 @@ static int failed(char *why, size_t len, const char *otherwise)
 	return -(err ? : error ? EPROTO : ECONNRESET);
 }
 
+/*
+ * Not nbd_poll(), which is confused by a server that has left before it was greeted. Returns
+ * 0, or -1 with libnbd's error.
+ */
+static int step(struct nbd_handle *h)
+{
+	unsigned int direction = nbd_aio_get_direction(h);
+	struct pollfd p = {
+		.fd = nbd_aio_get_fd(h),
+		.events = (direction & LIBNBD_AIO_DIRECTION_READ ? POLLIN : 0) |
+			  (direction & LIBNBD_AIO_DIRECTION_WRITE ? POLLOUT : 0),
+	};
+
+	if (poll(&p, 1, STEP_MS) <= 0)
+		return 0;
+	/* A connection that is broken says so to whichever is tried. */
+	if (direction & LIBNBD_AIO_DIRECTION_READ && p.revents & ~POLLOUT)
+		return nbd_aio_notify_read(h);
+	return direction & LIBNBD_AIO_DIRECTION_WRITE ? nbd_aio_notify_write(h) : 0;
+}
+
 static int try(struct nbd_handle *h, const char *uri, const struct nbd_patience *patience,
 	       char *why, size_t len)
 {
@@ -58,7 +80,7 @@ static int try(struct nbd_handle *h, const char *uri, const struct nbd_patience 
 		ret = patience->go_on(patience->arg);
 		if (ret)
 			return ret;
-		ret = nbd_poll(h, STEP_MS);
+		ret = step(h);
 	}
 	if (ret >= 0 && nbd_aio_is_ready(h) == 1)
 		return 0;
@@ -153,7 +175,7 @@ void nbd_server_leave(struct nbd_handle *h, const struct nbd_patience *patience)
 {
 	if (!nbd_aio_disconnect(h, 0)) {
 		while (nbd_aio_is_closed(h) != 1 && nbd_aio_is_dead(h) != 1 &&
-		       !patience->go_on(patience->arg) && nbd_poll(h, STEP_MS) >= 0)
+		       !patience->go_on(patience->arg) && step(h) >= 0)
 			;
 	}
 	nbd_close(h);

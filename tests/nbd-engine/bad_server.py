@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A small NBD server that can be told to misbehave: bad_server.py SOCKET [NAME=VALUE...]
+"""Small NBD servers that can be told to misbehave: bad_server.py DIR
+
+stdin has a line for each: the name of its socket in DIR, and words NAME=VALUE:
 
 size=BYTES flags=NAME,... structured=0|1 min=BYTES max=BYTES: what it offers
 after=N: how many requests it answers properly before it does act=
@@ -299,19 +301,30 @@ class Server:
                 pass
 
 
-def main():
+def serve(listener, words):
     options = dict(OPTIONS)
-    for arg in sys.argv[2:]:
-        name, value = arg.split("=")
+    for word in words:
+        name, value = word.split("=")
         assert name in options, name
         options[name] = value
     server = Server(options)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(sys.argv[1])
-    listener.listen()
     while True:
         sock, _ = listener.accept()
         threading.Thread(target=server.session, args=(sock,), daemon=True).start()
+
+
+def main():
+    threads = []
+    for line in sys.stdin:
+        name, *words = line.split()
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(os.path.join(sys.argv[1], name))
+        listener.listen()
+        threads.append(threading.Thread(target=serve, args=(listener, words), daemon=True))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 main()

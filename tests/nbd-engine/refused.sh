@@ -4,7 +4,7 @@
 . "$(dirname "$0")/servers.sh"
 
 ordinary='--name=job --rw=randread --bs=4k --size=1m'
-serve_badly
+serve_badly act=answer
 while IFS='|' read -r text options; do
 	# shellcheck disable=SC2086 # options are words
 	fio_fails "$text" $ordinary $options

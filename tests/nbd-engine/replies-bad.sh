@@ -4,44 +4,40 @@
 # that leaves, with ECONNRESET.
 . "$(dirname "$0")/servers.sh"
 
-# ends ERRNO TEXT ARG...: the job does
-ends()
+# trial ERRNO ARG...: jobs_badly, each with that errno
+trial()
 {
-	local errno=$1 text=$2
-	shift 2
-	fio_fails "$text" --name=job --rw=randread --bs=4k --iodepth=8 --size=4m --offset=4k "$@"
-	holds fio.json "jobs[0]['error'] == $errno"
+	local errno=$1
+	shift
+	jobs_badly --rw=randread --bs=4k --iodepth=8 --size=4m --offset=4k "$@"
+	holds fio.json "all(job['error'] == $errno for job in jobs)" "all(job['job_runtime'] < 10000 for job in jobs)"
 }
 
-while IFS='|' read -r act errno text; do
-	# shellcheck disable=SC2086 # words
-	serve_badly after=100 act=$act
-	ends "$errno" "$text"
-done <<END
-cookie|71|a reply to no request
-cookie_large|71|a reply to no request
-twice|71|a reply to no request
-magic|71|a reply that begins with 0
-short|71|4095 bytes in reply to a read of 4096
-outside|71|not what was asked for
-before|71|not what was asked for
-hole_huge|71|not what was asked for
-overlap|71|not what was asked for
-hole_length|71|not what was asked for
-data_length|71|not what was asked for
-none_length|71|no end of a reply
-unknown|71|what nobody asked for
-error_zero|71|no proper error
-error_length|71|no proper error
-error_message|71|no proper error
-unasked structured=0|71|not agreed on
-simple_read|71|a simple reply to a read
-truncate|104|has closed the connection
-truncate_header|104|has closed the connection
-leave|104|has closed the connection
+trial 71 <<END
+cookie after=100 act=cookie|a reply to no request
+cookie_large after=100 act=cookie_large|a reply to no request
+twice after=100 act=twice|a reply to no request
+magic after=100 act=magic|a reply that begins with 0
+short after=100 act=short|4095 bytes in reply to a read of 4096
+outside after=100 act=outside|not what was asked for
+before after=100 act=before|not what was asked for
+hole_huge after=100 act=hole_huge|not what was asked for
+overlap after=100 act=overlap|not what was asked for
+hole_length after=100 act=hole_length|not what was asked for
+data_length after=100 act=data_length|not what was asked for
+none_length after=100 act=none_length|no end of a reply
+unknown after=100 act=unknown|what nobody asked for
+error_zero after=100 act=error_zero|no proper error
+error_length after=100 act=error_length|no proper error
+error_message after=100 act=error_message|no proper error
+unasked structured=0 after=100 act=unasked|not agreed on
+simple_read after=100 act=simple_read|a simple reply to a read
+libnbd_magic after=100 act=magic|invalid|--datapath=libnbd
 END
-# libnbd finds fewer of them, and says so in its own words.
-serve_badly after=100 act=magic
-ends 71 'invalid' --datapath=libnbd
-serve_badly after=100 act=leave
-ends 104 'has closed the connection' --datapath=libnbd
+trial 104 <<END
+truncate after=100 act=truncate|has closed the connection
+truncate_header after=100 act=truncate_header|has closed the connection
+leave after=100 act=leave|has closed the connection
+thread after=100 act=leave|has closed the connection|--thread
+leave_libnbd after=100 act=leave|has closed the connection|--datapath=libnbd
+END

@@ -9,6 +9,7 @@
 # Each serve_* function starts a server on a socket of its own, ends the one before, and
 # sets $uri and $server_pid. It skips the test where the program is missing.
 
+# shellcheck disable=SC2154 # _work is lib.sh's
 ENGINE=nbd
 . "$(dirname "${BASH_SOURCE[0]}")/../fio.sh"
 
@@ -24,7 +25,8 @@ _serve()
 	server_socket=$_work/nbd.sock
 	rm -f "$server_socket"
 	uri="nbd+unix:///${export_name-}?socket=$server_socket"
-	"$@" </dev/null >>server.log 2>&1 &
+	[ -e server.in ] || : >server.in
+	"$@" <server.in >>server.log 2>&1 &
 	server_pid=$!
 	cleanup_fn stop_server
 	wait_for 10 _listens || { cat server.log >&2; fail "does not start: $*"; }
@@ -35,12 +37,15 @@ _listens()
 	grep -q " 00010000 .* $server_socket\$" /proc/net/unix
 }
 
-# stop_server: end the server; nothing if there is none
+# stop_server: end the server; nothing if there is none. Not gently: qemu-nbd would wait
+# for the disk.
 stop_server()
 {
 	local pid=${server_pid-}
 	server_pid=
-	[ -z "$pid" ] || stop "$pid" || true
+	[ -n "$pid" ] || return 0
+	kill -KILL "$pid" 2>/dev/null || true
+	wait "$pid" 2>/dev/null || true
 }
 
 # serve_nbdkit ARG...: nbdkit with that plugin and its options
@@ -62,27 +67,46 @@ serve_qemu_nbd()
 # the export's section of its configuration
 serve_nbd_server()
 {
-	requires test -x "$(PATH=$PATH:/usr/sbin command -v nbd-server)"
+	PATH=$PATH:/usr/sbin requires command -v nbd-server
 	[ -e disk.raw ] || truncate -s 64M disk.raw
 	{
 		printf '[generic]\nunixsock = %s\n[disk]\nexportname = %s\n' "$_work/nbd.sock" "$PWD/disk.raw"
 		printf '%s\n' "$@"
 	} >nbd-server.conf
-	export_name=disk _serve _nbd_server
+	# It goes into the background in any case.
+	export_name=disk _serve env PATH="$PATH:/usr/sbin" nbd-server -C nbd-server.conf -p "$PWD/nbd-server.pid"
+	server_pid=$(cat nbd-server.pid)
 }
 
-# It goes into the background in any case; here a process stands for it.
-_nbd_server()
-{
-	PATH=$PATH:/usr/sbin nbd-server -C nbd-server.conf -p "$_work/nbd-server.pid" || exit
-	trap 'kill "$(cat "$_work/nbd-server.pid")"; exit 0' TERM
-	while [ -e "/proc/$(cat "$_work/nbd-server.pid")" ]; do
-		sleep 0.05
-	done
-}
-
-# serve_badly MISDEED...: a server that does what bad-server.py --help says
+# serve_badly WORD...: a server that does what bad_server.py says of these words
 serve_badly()
 {
-	_serve /usr/bin/python3 "$SRC/tests/nbd-engine/bad_server.py" "$_work/nbd.sock" "$@"
+	echo nbd.sock "$@" >server.in
+	_serve /usr/bin/python3 "$SRC/tests/nbd-engine/bad_server.py" "$_work"
+	: >server.in
+}
+
+# jobs_badly ARG...: a job for each line "NAME WORD...|TEXT|OPTION..." of stdin, all at the
+# same time, with the options ARG too; NAME has a server of its own, which does what
+# bad_server.py says of WORD. Each job must say TEXT.
+jobs_badly()
+{
+	local line name words text options args=()
+	rm -f server.in texts
+	while IFS='|' read -r line text options; do
+		read -r name words <<<"$line"
+		rm -f "$_work/$name"
+		echo "$name $words" >>server.in
+		echo "$name|$text" >>texts
+		# shellcheck disable=SC2206 # words
+		args+=(--name="$name" --uri="nbd+unix:///?socket=$_work/$name" "$@" $options)
+	done
+	echo nbd.sock >>server.in
+	_serve /usr/bin/python3 "$SRC/tests/nbd-engine/bad_server.py" "$_work"
+	: >server.in
+	uri=
+	fio_fails '' "${args[@]}"
+	while IFS='|' read -r name text; do
+		grep -F "$name: " fio.err | grep -qF -- "$text" || { said; fail "$name does not say '$text'"; }
+	done <texts
 }

@@ -15,14 +15,14 @@ each_datapath()
 	done
 }
 
-# Jobs in parts of 16 MiB, alternately processes and threads.
+# Jobs in parts of 8 MiB, alternately processes and threads.
 trial()
 {
 	local connections
 	for connections in 1 $1; do
-		each_datapath "$connections" --rw=randrw $sizes --iodepth=16 --fsync=16 \
-			--name=a --size=16m --name=b --size=16m --offset=16m \
-			--name=c --size=16m --offset=32m --thread --name=d --size=16m --offset=48m --thread
+		each_datapath "$connections" --rw=randrw $sizes --iodepth=16 --fsync=32 \
+			--name=a --size=8m --name=b --size=8m --offset=8m \
+			--name=c --size=8m --offset=16m --thread --name=d --size=8m --offset=24m --thread
 	done
 }
 

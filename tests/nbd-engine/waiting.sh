@@ -8,9 +8,9 @@ serve_qemu_nbd -e 1
 while read -r options; do
 	# shellcheck disable=SC2086 # options are words
 	fio_passes $options --stuck_timeout=1 --name=job --numjobs=3 --rw=randwrite --bs=4k --iodepth=8 \
-		--time_based --runtime=2
+		--time_based --runtime=1
 	holds fio.json "len(jobs) == 3" "all(job['write']['total_ios'] > 0 for job in jobs)" \
-		"all(1900 < job['job_runtime'] < 4000 for job in jobs)"
+		"all(900 < job['job_runtime'] < 3000 for job in jobs)"
 done <<END
 --wait_mode=block
 --thread --datapath=libnbd
