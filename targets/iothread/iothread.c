@@ -155,7 +155,10 @@ static void sleep_phase(struct iothread *it)
 		return;
 
 	counter_add(&it->stats.sleeps, 1);
-	n = epoll_wait(it->epoll_fd, ev, EVENTS_MAX, -1);
+	/* io_uring interrupts the thread to have it do its part; what that brought is there then. */
+	do {
+		n = epoll_wait(it->epoll_fd, ev, EVENTS_MAX, -1);
+	} while (n < 0 && errno == EINTR);
 	for (int i = 0; i < n; i++) {
 		struct event_source *s = ev[i].data.ptr;
 
