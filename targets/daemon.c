@@ -23,6 +23,8 @@ static int open_signals(void)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* A write past RLIMIT_FSIZE is an error like others: EFBIG. */
+	signal(SIGXFSZ, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		fprintf(stderr, "signalfd: %s\n", strerror(errno));

@@ -6,7 +6,6 @@
 
 truncate -s 8M disk
 ulimit -f 4096
-trap '' XFSZ
 for aio in inline threads native io_uring; do
 	start_target --backend "file:$PWD/disk" --aio $aio --stats stats.json
 	fio_fails 'Input/output error' --name=job --rw=write --bs=64k --iodepth=4 --size=8m
