@@ -72,7 +72,6 @@ static bool ring_can(const struct blk_request *r)
 	case REQ_FLUSH:
 		return true;
 	case REQ_DISCARD:
-		return r->len && !r->backend->is_block;
 	case REQ_WRITE_ZEROES:
 		return r->len && !r->backend->is_block && !(r->flags & BLK_FUA);
 	default:
@@ -230,7 +229,10 @@ static void submit(struct channel *c, struct blk_request *r)
 	iothread_defer(c->it, &u->submit);
 }
 
-/* The best set-up that this kernel knows */
+/*
+ * The best set-up that this kernel knows. With IORING_SETUP_DEFER_TASKRUN, completions do not
+ * wake who sleeps on the ring's descriptor (seen with Linux 6.18).
+ */
 static int set_up_ring(struct uring *u)
 {
 	static const unsigned int flags[] = {

@@ -40,21 +40,30 @@ static int discard_blocks(const struct backend *b, uint64_t offset, uint64_t len
 	return first < end && ioctl(b->fd, BLKDISCARD, range) ? -errno : 0;
 }
 
-/**
- * file_discard - give blocks back
- * @b: the backend
- * @offset: first byte
- * @len: bytes
- *
- * Return: 0 or a negative errno, -EOPNOTSUPP when there is no way to.
- */
-int file_discard(struct backend *b, uint64_t offset, uint64_t len)
+static int discard(const struct backend *b, uint64_t offset, uint64_t len)
 {
 	if (!len)
 		return 0;
 	if (b->is_block)
 		return discard_blocks(b, offset, len);
 	return allocate(b, FALLOC_FL_PUNCH_HOLE, offset, len);
+}
+
+static int made_durable(struct backend *b, const struct blk_request *r, int result)
+{
+	return !result && r->flags & BLK_FUA ? file_flush(b) : result;
+}
+
+/**
+ * file_discard - give blocks back
+ * @b: the backend
+ * @r: the request
+ *
+ * Return: 0 or a negative errno, -EOPNOTSUPP when there is no way to.
+ */
+int file_discard(struct backend *b, const struct blk_request *r)
+{
+	return made_durable(b, r, discard(b, r->offset, r->len));
 }
 
 static int write_out(const struct backend *b, uint64_t offset, uint64_t len)
@@ -107,7 +116,5 @@ static int zero_range(const struct backend *b, const struct blk_request *r)
  */
 int file_write_zeroes(struct backend *b, const struct blk_request *r)
 {
-	int ret = r->len ? zero_range(b, r) : 0;
-
-	return !ret && r->flags & BLK_FUA ? file_flush(b) : ret;
+	return made_durable(b, r, r->len ? zero_range(b, r) : 0);
 }

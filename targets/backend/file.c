@@ -171,7 +171,7 @@ static int file_execute(struct backend *b, struct blk_request *r)
 	case REQ_FLUSH:
 		return file_flush(b);
 	case REQ_DISCARD:
-		return file_discard(b, r->offset, r->len);
+		return file_discard(b, r);
 	case REQ_WRITE_ZEROES:
 		return file_write_zeroes(b, r);
 	case REQ_CACHE:

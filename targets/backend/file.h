@@ -10,7 +10,7 @@ bool file_takes_memory(const struct backend *b, const struct blk_request *r);
 int file_rw(struct backend *b, struct blk_request *r);
 int file_flush(struct backend *b);
 int file_flushed(struct backend *b, int result);
-int file_discard(struct backend *b, uint64_t offset, uint64_t len);
+int file_discard(struct backend *b, const struct blk_request *r);
 int file_write_zeroes(struct backend *b, const struct blk_request *r);
 int file_block_status(struct backend *b, struct blk_request *r);
 

@@ -12,7 +12,7 @@ struct backend;
 struct channel;
 
 /* flags of struct blk_request */
-#define BLK_FUA		(1u << 0)	/* write, write zeroes: durable once it is done */
+#define BLK_FUA		(1u << 0)	/* write, discard, write zeroes: durable once it is done */
 #define BLK_UNMAP	(1u << 1)	/* write zeroes: the blocks may be given back */
 #define BLK_FAST	(1u << 2)	/* write zeroes: -EOPNOTSUPP rather than writing them out */
 

@@ -353,6 +353,8 @@ static void test_flush_error(void **state)
 	assert_int_equal(dup2(kept, backend.fd), backend.fd);
 	assert_int_equal(range(REQ_FLUSH, 0, 0, 0), -EINVAL);
 	assert_int_equal(range(REQ_WRITE_ZEROES, BLK_FUA, 0, BLOCK), -EINVAL);
+	assert_int_equal(range(REQ_DISCARD, BLK_FUA, 0, BLOCK), -EINVAL);
+	assert_int_equal(range(REQ_DISCARD, 0, 0, BLOCK), 0);
 	close(kept);
 	close(ends[0]);
 	close(ends[1]);
