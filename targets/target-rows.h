@@ -81,7 +81,7 @@ extern const char *const wakeup_names[];
 	  .help = "how a worker learns of work: sem, cond-counter, cond-locked, cond-unlocked, futex, per-thread, eventfd, spin or spin-park" }, \
 	{ OPT_ENUM, "pool-queue", .def = "global", .names = pool_queue_names, AT(pool_queue), \
 	  .help = "where work waits: in one queue for all workers, or in one each" }, \
-	{ OPT_ENUM, "completion", .def = "coalesced", .names = completion_names, AT(completion), \
+	{ OPT_ENUM, "completion", .def = "eventfd", .names = completion_names, AT(completion), \
 	  .help = "how the iothread learns that a worker is done: notified with the pool's lock held, after unlock, once a batch, or by polling a list" }
 
 #define ROWS_THREADS \

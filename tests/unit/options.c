@@ -260,7 +260,7 @@ static void test_json(void **state)
 				  "  \"pool-min\": \"0\",\n"
 				  "  \"wakeup\": \"cond-unlocked\",\n"
 				  "  \"pool-queue\": \"global\",\n"
-				  "  \"completion\": \"coalesced\",\n"
+				  "  \"completion\": \"eventfd\",\n"
 				  "  \"num-queues\": \"8\",\n"
 				  "  \"queue-size\": \"1024\",\n"
 				  "  \"iothreads\": \"1\",\n"
