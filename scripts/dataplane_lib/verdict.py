@@ -94,7 +94,8 @@ def change(found):
     """'+3.1 % [+2.2, +4.0]', or without '%' where a change in % means nothing because of a 0."""
     if found.kind == "ratio":
         # As many digits as the interval is worth.
-        digits = 1 if found.high - found.low > 0.3 or abs(found.estimate) >= 10 else 2
+        size = abs(found.estimate)
+        digits = 0 if size >= 1000 else 1 if found.high - found.low > 0.3 or size >= 10 else 2
         return f"{found.estimate:+.{digits}f} % [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
     return f"{_signed(found.estimate)} [{_signed(found.low)}, {_signed(found.high)}]"
 
