@@ -6,6 +6,8 @@
 
 [ -w /dev/fuse ] || skip "/dev/fuse is not to be had"
 requires qemu-storage-daemon --version
+requires qemu-io --version
+requires_built targets/nbd-target
 truncate -s 16M disk
 : >broken
 qemu-storage-daemon --blockdev driver=file,node-name=file,filename=disk \
@@ -27,4 +29,13 @@ for aio in inline threads native io_uring; do
 	stop_target || fail "$aio: status $?"
 	holds stats.json "sums('requests', 'write') == 64" "sums('requests', 'flush') >= 7" \
 		"sums('errors') == sums('requests', 'flush')"
+	# qemu-io does look: at a flush of its own, and at a write that is to be durable.
+	# shellcheck disable=SC2016 # for the shell of --run
+	"$FIO_DATAPLANE/targets/nbd-target" --backend "file:$PWD/broken" --aio $aio --run '
+		io="qemu-io -t writeback -f raw"
+		$io -c "write 0 64k" "$uri" || echo "no write"
+		$io -c flush "$uri" && echo "a flush"
+		$io -c "write -f 0 64k" "$uri" && echo "a durable write"' >io.log 2>&1 || true
+	[ "$(grep -c '^wrote 65536/65536' io.log)" = 1 ] || { cat io.log; fail "$aio: not one write"; }
+	! grep "^no write\|^a " io.log || fail "$aio: $(cat io.log)"
 done
