@@ -60,7 +60,10 @@ class Pairs:
                 # A B, B A: a steady drift adds the same to either arm.
                 for slot in self._pair(pairs, self.arms if pairs % 2 else self.arms[::-1], False):
                     yield slot
-                    runs[slot.arm.name].append(load_run(result / "raw" / slot.directory, meta["cpus"]))
+                    run = load_run(result / "raw" / slot.directory, meta["cpus"])
+                    if run.metrics[self.plan.primary] is None:
+                        raise RunFailed(f"{slot.arm.name}, run {slot.number}: gives no figure for {self.plan.primary}")
+                    runs[slot.arm.name].append(run)
             meta["study"]["repeats"] = pairs
             if pairs >= self.plan.pairs:
                 more, why = self._more(list(runs.values()), pairs, time.monotonic() - start)

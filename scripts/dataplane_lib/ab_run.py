@@ -18,7 +18,9 @@ def run(args):
     if args.restore and not (args.set_a or args.set_b):
         raise Refused("--restore: there is no --set-a or --set-b to restore from")
     studyfile.check(chosen)
-    signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
+    # A terminal that goes away must not keep --restore from its turn; under nohup nothing happens then.
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
     try:
         about = {"primary": plan.primary, "until": plan.until, "set": [args.set_a, args.set_b],
                  "restore": args.restore, "fail_if": args.fail_if, "stopped": "",
