@@ -152,7 +152,6 @@ static void unblock(struct nbd_conn *c)
 		return;
 	c->rx.blocked = false;
 	c->rx.resume = true;
-	c->source.armed = false;
 }
 
 /* At the end of a turn: send replies, and see whether it is over. */
@@ -166,8 +165,8 @@ static void conn_flush(struct deferred *d)
 		cancel_requests(c);
 	} else {
 		unblock(c);
-		/* or the loop does not notice before it sleeps */
-		if (c->tx.stuck || c->tx.watched)
+		/* or the loop would not notice before it sleeps */
+		if (c->rx.resume || c->tx.stuck || c->tx.watched)
 			c->source.armed = false;
 		if (!c->rx.ended || !all_sent || c->rx.resume || c->rx.fresh)
 			return;

@@ -25,7 +25,9 @@
  * @drained: the socket was empty; epoll tells when it is not any more
  * @hung_up: the client has closed its end, which epoll does not say twice
  * @blocked: no slot or no memory for the request at @head
- * @resume: it need not wait any more
+ * @resume: there are requests to take without receiving anything: it need not wait any
+ *	more, or others came first
+ * @turn_bytes: of the reads and writes taken in this turn
  * @ended: nothing more is taken from the socket
  */
 struct nbd_rx {
@@ -41,6 +43,7 @@ struct nbd_rx {
 	bool blocked;
 	bool resume;
 	bool ended;
+	uint64_t turn_bytes;
 };
 
 /**

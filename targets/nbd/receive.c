@@ -12,6 +12,9 @@
  */
 #define BEHIND_LARGE	4096u
 
+/* Reads and writes for which others are kept waiting: then it is their turn. */
+#define TURN_BYTES	(1u << 20)
+
 static ssize_t receive_some(struct nbd_conn *c, size_t *asked)
 {
 	struct nbd_rx *rx = &c->rx;
@@ -159,6 +162,8 @@ static void start(struct nbd_conn *c, struct nbd_slot *s, int err, bool one_exte
 		refuse(c, s, err);
 		return;
 	}
+	if (s->type == NBD_CMD_READ || s->type == NBD_CMD_WRITE)
+		c->rx.turn_bytes += s->r.len;
 	s->iov = (struct iovec) { .iov_base = s->buf, .iov_len = s->r.len };
 	if (s->type == NBD_CMD_WRITE) {
 		take_data(c, s);
@@ -231,7 +236,7 @@ static void make_room(struct nbd_rx *rx)
 {
 	unsigned int left = rx->tail - rx->head;
 
-	if (rx->blocked)
+	if (rx->blocked || rx->resume)
 		return;
 	if (left)
 		memmove(rx->buf, rx->buf + rx->head, left);
@@ -250,16 +255,18 @@ void nbd_take_requests(struct nbd_conn *c)
 
 	rx->fresh = false;
 	rx->resume = false;
+	rx->turn_bytes = 0;
 	if (rx->filling && !rx->missing) {
 		submit(c, rx->filling);
 		rx->filling = NULL;
 	}
-	while (!rx->filling && !c->broken) {
+	while (!rx->filling && !c->broken && !rx->resume) {
 		if (unlikely(rx->skip))
 			forget(rx);
 		if (rx->skip || !take_request(c))
 			break;
 		taken++;
+		rx->resume = rx->turn_bytes >= TURN_BYTES;
 	}
 	make_room(rx);
 	if (taken)
