@@ -18,6 +18,7 @@ sys.path.insert(0, TESTS)
 from vhost_user_client import Device  # noqa: E402
 
 BUILD = os.path.join(os.path.dirname(TESTS), os.environ.get("B", "build"))
+SANITIZED = "address" in BUILD or "thread" in BUILD
 PROGRAM = os.path.join(BUILD, "targets", "vhost-user-blk-target")
 
 

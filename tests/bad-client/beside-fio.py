@@ -86,7 +86,7 @@ class BesideFio(unittest.TestCase):
 
 if __name__ == "__main__":
     # fio itself has no sanitizer in it, so an engine with one cannot be loaded.
-    if "address" in bench.BUILD or "thread" in bench.BUILD or not shutil.which("fio"):
+    if bench.SANITIZED or not shutil.which("fio"):
         print("SKIP: needs fio and an engine without sanitizers")
         raise SystemExit(77)
     bench.main()

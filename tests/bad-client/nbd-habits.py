@@ -12,7 +12,12 @@ import nbd_bench
 import nbd_client as nbd
 
 
+SIZE = 256 << 20
+
+
 class Habits(nbd_bench.BadClientTest):
+    options = ("--size", "256M")
+
     def test_export_name(self):
         for flags, zeroes in ((0, 124), (nbd.FIXED_NEWSTYLE, 124), (nbd.NO_ZEROES, 0),
                               (nbd.FIXED_NEWSTYLE | nbd.NO_ZEROES, 0)):
@@ -21,7 +26,7 @@ class Habits(nbd_bench.BadClientTest):
             client.send_option(nbd.OPT_EXPORT_NAME)
             size, flags = struct.unpack(">QH", client.receive(10))
             self.assertEqual(client.receive(zeroes), bytes(zeroes))
-            self.assertEqual(size, 16 << 20)
+            self.assertEqual(size, SIZE)
             self.assertEqual(flags, nbd.HAS_FLAGS | nbd.SEND_FLUSH | nbd.SEND_FUA | nbd.SEND_TRIM
                              | nbd.SEND_WRITE_ZEROES | nbd.CAN_MULTI_CONN | nbd.SEND_CACHE
                              | nbd.SEND_FAST_ZERO)
@@ -104,18 +109,18 @@ class Habits(nbd_bench.BadClientTest):
         """More memory than a connection may take, both ways."""
         client = self.connect(structured=True)
         data = os.urandom(8 << 20)
-        for i in range(20):
-            client.lengths[i] = 0
-        requests = b"".join(nbd.request(nbd.WRITE, 0, len(data), cookie=i, data=data)
-                            for i in range(20))
+        places = [(2 + i) * len(data) for i in range(12)]
+        client.lengths = dict.fromkeys(places, 0)
+        requests = b"".join(nbd.request(nbd.WRITE, at, len(data), cookie=at, data=data)
+                            for at in places)
         sender = threading.Thread(target=client.send, args=(requests,))
         sender.start()
-        for _ in range(20):
+        for _ in places:
             self.assertEqual(client.reply().error, 0)
         sender.join()
-        for i in range(20):
-            client.ask(nbd.READ, 0, len(data), cookie=i)
-        for _ in range(20):
+        for at in places:
+            client.ask(nbd.READ, at, len(data), cookie=at)
+        for _ in places:
             self.assertTrue(client.reply().data == data)
 
     def test_half_closed(self):
@@ -128,29 +133,26 @@ class Habits(nbd_bench.BadClientTest):
         self.assertTrue(client.dropped())
 
     def test_sizes_and_cuts(self):
-        """Writes of all sizes, cut into pieces anywhere, among other requests."""
+        """Writes of all sizes, cut into pieces anywhere, among others that are refused."""
         rng = random.Random(1)
         for structured in (False, True):
             client = self.connect(structured=structured)
-            image = bytearray(client.read(0, 4 << 20))
-            stream = b""
+            image, stream, place = b"", b"", 16 << 20
             for i in range(100):
-                length = rng.choice((512, 4096, 12288, 65536, 66048, 131072, 1 << 20))
-                offset = rng.randrange(0, (4 << 20) - length, 512)
-                data = rng.randbytes(length)
+                data = rng.randbytes(rng.choice((512, 4096, 12288, 65536, 66048, 131072, 1 << 20)))
                 client.lengths[i] = 0
                 if rng.random() < 0.1:
-                    # This one is refused, and its data is to be skipped.
-                    stream += nbd.request(nbd.WRITE, 1 << 40, length, i, data=data)
-                    continue
-                image[offset:offset + length] = data
-                stream += nbd.request(nbd.WRITE, offset, length, i, data=data)
+                    # The data is to be skipped.
+                    stream += nbd.request(nbd.WRITE, 1 << 40, len(data), i, data=data)
+                else:
+                    stream += nbd.request(nbd.WRITE, place + len(image), len(data), i, data=data)
+                    image += data
             sender = threading.Thread(target=self.send_cut, args=(client, stream, rng))
             sender.start()
             for _ in range(100):
                 self.assertIn(client.reply().error, (0, nbd.ENOSPC))
             sender.join()
-            self.assertTrue(client.read(0, 4 << 20) == image)
+            self.assertTrue(client.read(place, len(image)) == image)
 
     @staticmethod
     def send_cut(client, stream, rng):
@@ -179,7 +181,7 @@ class Habits(nbd_bench.BadClientTest):
 
 class HabitsOfPool(Habits):
     """The same with worker threads, where data is copied before it is written."""
-    options = ("--aio", "threads", "--iothreads", "2")
+    options = ("--size", "256M", "--aio", "threads", "--iothreads", "2")
 
 
 if __name__ == "__main__":
