@@ -4,7 +4,7 @@
 import math
 from itertools import combinations
 
-from . import metrics, shape, units
+from . import metrics, rounds, shape, units
 
 
 def sentences(result):
@@ -45,25 +45,20 @@ def _figures(result, arms, told):
     return f"published ({told['source']}): {published} {told['unit']}; here: {measured} {metric.label}."
 
 
-def _values(result, arm, key):
-    """The metric's figures of ARM's runs, in the order of the rounds."""
-    runs = [r for r in result["runs"] if r["arm"] == arm["name"]]
-    return [r["metrics"][key] for r in sorted(runs, key=lambda r: r["repeat"])]
-
-
 def _order(result, arms, order):
     """Every pair of the published order, judged with the p of all of them corrected together."""
     from . import stats  # scipy takes a while, and most reports have no need of it
     key = result["study"]["primary"]
     better = metrics.BY_KEY[key].better or 1
     pairs = list(combinations([n for n in order if n in arms], 2))
-    found = [stats.paired(_values(result, arms[b], key), _values(result, arms[a], key)) for a, b in pairs]
-    few = found[0].n
+    figures = [rounds.pairs(result, arms[b], arms[a], key) for a, b in pairs]
+    few = min(len(worse) for worse, _ in figures)
     # No p of a signed-rank test on n runs is below 2 / 2^n, and it is looked at together with the others.
     wanted = math.ceil(1 + math.log2(len(pairs) / (1 - stats.LEVEL)))
     if few < wanted:
-        return (f"{few} {'run' if few == 1 else 'runs'} an arm cannot tell that order "
+        return (f"{few} {'run' if few == 1 else 'runs'} an arm that can be paired cannot tell that order "
                 f"({wanted} might): none of it is confirmed or refuted.")
+    found = [stats.paired(*both) for both in figures]
     ps = stats.holm([f.p for f in found])
     as_told, reverse, same = [], [], []
     for (a, b), f, p in zip(pairs, found, ps):
@@ -97,8 +92,8 @@ def _restless(result, arms, restless, steady):
 
 def _judged(result, a, b, key, words):
     from . import stats
-    pairs = [(x, y) for x, y in zip(_values(result, b, key), _values(result, a, key)) if None not in (x, y)]
-    found = stats.paired(*zip(*pairs)) if pairs else None
+    both = rounds.pairs(result, b, a, key)
+    found = stats.paired(*both) if both[0] else None
     if found is None or not found.resolved:
         return words[2]
     return words[0] if found.estimate > 0 else words[1]

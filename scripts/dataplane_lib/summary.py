@@ -9,7 +9,7 @@ told as one stretch.
 
 from itertools import groupby
 
-from . import metrics, ordering, shape, units
+from . import metrics, ordering, rounds, shape, units
 
 STEP = 5.0
 # Two against two runs lie apart by chance one time in three: only the obvious counts.
@@ -146,11 +146,10 @@ def _group(result, base, metric):
 def _tested(result, arms, base, metric):
     """{name: verdict} by a test of the runs of the same round, corrected for how many arms there are; None with too few runs."""
     from . import stats  # scipy takes a while
-    runs = {a["name"]: [r["metrics"].get(metric.key) for r in sorted(result.get("runs", ()), key=lambda r: r["repeat"])
-                        if r["arm"] == a["name"]] for a in [base, *arms]}
-    if not arms or any(len(v) < stats.FEWEST_PAIRS or None in v for v in runs.values()):
+    both = {a["name"]: rounds.pairs(result, base, a, metric.key) for a in arms if "runs" in result}
+    if not both or any(len(x) < stats.FEWEST_PAIRS for x, _ in both.values()):
         return None
-    found = {a["name"]: stats.paired(runs[base["name"]], runs[a["name"]]) for a in arms}
+    found = {name: stats.paired(*figures) for name, figures in both.items()}
     ps = stats.holm([f.p for f in found.values()])
     better = metric.better or 1
     return {name: (1 if f.estimate * better > 0 else -1) if f.resolved and p <= 1 - stats.LEVEL else 0

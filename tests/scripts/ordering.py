@@ -5,7 +5,7 @@
 import unittest
 
 import fakes  # noqa: F401
-from dataplane_lib import ordering, shape, summary, table
+from dataplane_lib import ordering, rounds, shape, summary, table
 
 PUBLISHED = {"source": "then", "factor": "wakeup", "order": ["sem", "cond"], "values": [1132, 1046], "unit": "MiB/s",
              "restless": "event", "steady": "sem"}
@@ -20,14 +20,14 @@ def result(runs, published=None, peer=False):
         arm = {"name": name, "values": arm_values, "baseline": name == "sem", "against": "sem", "runs": len(values), "marked": 0,
                "metrics": {}, "change": {"iops": 100 * (values[0] / runs["sem"][0] - 1)}}
         for i, v in enumerate(values):
-            records.append({"arm": name, "repeat": i + 1, "metrics": {"iops": v, "sample_max": 1.1 * v, "sample_sd": v / 10}})
+            records.append({"arm": name, "repeat": i + 1, "rtt": {"before": 100, "after": 100}, "metrics": {"iops": v, "sample_max": 1.1 * v, "sample_sd": v / 10}})
         middle = sorted(values)[len(values) // 2]
         for key, factor in (("iops", 1), ("sample_max", 1.1), ("sample_sd", 0.1), ("sample_mean", 1)):
             arm["metrics"][key] = {"value": factor * middle, "min": factor * min(values), "max": factor * max(values)}
         arms.append(arm)
     factors = {"server": ["ours", "qemu"] if peer else ["ours"], "wakeup": [n for n in runs if n != "qemu"]}
     return {"study": {"name": "s", "primary": "iops", "factors": factors, "baseline": base, "published": published or PUBLISHED},
-            "arms": arms, "runs": records}
+            "arms": arms, "runs": records, "cpus": {"pinned": False}}
 
 
 def told(runs, **kwargs):
@@ -56,14 +56,14 @@ class Order(unittest.TestCase):
 
     def test_too_few_runs(self):
         text = told({"sem": FAST[:5], "cond": SLOW[:5]})
-        self.assertIn("5 runs an arm cannot tell that order (6 might)", text)
+        self.assertIn("5 runs an arm that can be paired cannot tell that order (6 might)", text)
         self.assertNotIn("came back", text)
 
     def test_more_pairs_want_more_runs(self):
         """Six pairs looked at together: seven runs that all point one way are chance too often."""
         four = {**PUBLISHED, "order": ["sem", "a", "b", "c"], "values": [4, 3, 2, 1]}
         runs = {n: [v - 2 * i + k % 2 for k in ROUNDS] for i, (n, v) in enumerate((n, 100) for n in four["order"])}
-        self.assertIn("7 runs an arm cannot tell that order (8 might)",
+        self.assertIn("7 runs an arm that can be paired cannot tell that order (8 might)",
                       told({n: v[:7] for n, v in runs.items()}, published=four))
         self.assertIn("of the 6 pairs in that order 6 came back", told(runs, published=four).lower())
 
@@ -79,6 +79,41 @@ class Order(unittest.TestCase):
         without = result({"sem": FAST, "cond": SLOW})
         without["study"]["published"] = None
         self.assertEqual(ordering.sentences(without), [])
+
+
+class Rounds(unittest.TestCase):
+    """Which runs of two arms are compared."""
+
+    def setUp(self):
+        self.result = result({"sem": FAST, "cond": SLOW})
+        self.arms = self.result["arms"]
+
+    def count(self):
+        return [len(x) for x in rounds.pairs(self.result, *self.arms, "iops")]
+
+    def run_of(self, arm, repeat):
+        return next(r for r in self.result["runs"] if r["arm"] == arm and r["repeat"] == repeat)
+
+    def test_by_round_in_any_order(self):
+        self.result["runs"].reverse()
+        self.assertEqual(rounds.pairs(self.result, *self.arms, "iops"), (FAST, SLOW))
+
+    def test_a_run_without_the_figure(self):
+        self.run_of("cond", 3)["metrics"]["iops"] = None
+        self.assertEqual(self.count(), [7, 7])
+
+    def test_distance(self):
+        self.run_of("cond", 3)["rtt"] = {"before": 300, "after": 300}
+        self.run_of("sem", 5)["rtt"] = {"before": 100, "after": 200}
+        self.assertEqual(self.count(), [8, 8])
+        self.result["cpus"]["pinned"] = True
+        self.assertEqual(self.count(), [6, 6])
+
+    def test_distance_unknown(self):
+        self.result["cpus"]["pinned"] = True
+        for run in self.result["runs"]:
+            run["rtt"] = {"before": None, "after": None}
+        self.assertEqual(self.count(), [8, 8])
 
 
 class Groups(unittest.TestCase):
