@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an A/B comparison found: lines for the terminal, sentences for the report, a status for scripts."""
+"""What an A/B comparison found: sentences for the report, a status for scripts."""
 
 import re
 
@@ -37,21 +37,6 @@ def sentence(line):
         return f"{label}: no difference found between A and B ({line.text})."
     return (f"{label}: no difference found between A and B; it is no less than {line.found.low:+.1f} % "
             f"and no more than {line.found.high:+.1f} %.")
-
-
-def lines(result):
-    """What the terminal shows."""
-    found = result["verdict"]
-    rows = [("", "A", "B", f"B against A [{100 * found['level']:.0f} %]")]
-    for line in found["lines"]:
-        label = metrics.BY_KEY[line["metric"]].label + (" (primary)" if line["primary"] else "")
-        rows.append((label, units.short(line["a"]), units.short(line["b"]), line["text"]))
-    widths = [max(len(r[i]) for r in rows) for i in range(3)]
-    out = [f"{r[0]:<{widths[0]}}  {r[1]:>{widths[1]}}  {r[2]:>{widths[2]}}  {r[3]}" for r in rows]
-    pairs = f"{found['pairs']} pairs, A B B A; ~ is no difference found"
-    out += ["", pairs + (", the p of all but the primary metric are corrected (Holm)" if len(rows) > 2 else ""), ""]
-    out += [f"* {text}" for text in found["sentences"]]
-    return out + [f"! {text}" for text in result["warnings"]]
 
 
 def fail_condition(text):

@@ -4,7 +4,7 @@
 import os
 from pathlib import Path
 
-from . import ab_pairs, digest, metrics, session, stats, units, verdict
+from . import ab_pairs, digest, session, stats, verdict, verdict_table
 from .errors import Refused
 
 # Facts that differ between any two sessions and say nothing.
@@ -34,7 +34,9 @@ def compare(before, after, argv, out=None):
                            "arms": [{"name": a["name"], "lines": [line.record() for line in one.lines]}
                                     for (a, _), one in zip(pairs, found)]}
     session.write(combined, target)
-    print("\n".join(lines(combined)))
+    first, *rest = combined["warnings"]
+    print("\n".join([f"! {first}", combined["study"]["title"], "", *verdict_table.lines(combined)]))
+    print("\n".join(f"! {text}" for text in rest))
     print(f"report: {target / 'report.html'}")
 
 
@@ -156,21 +158,3 @@ def _named(values):
 
 def _either(a, b):
     return a if a == b else f"{a} / {b}"
-
-
-def lines(combined):
-    """What the terminal shows: the hosts first."""
-    found = combined["verdict"]
-    out = [f"! {combined['warnings'][0]}", combined["study"]["title"], ""]
-    many = len(found["arms"]) > 1
-    rows = [("", "1", "2", f"2 against 1 [{100 * found['level']:.0f} %]")]
-    for arm in found["arms"]:
-        for line in arm["lines"][:1] if many else arm["lines"]:
-            label = metrics.BY_KEY[line["metric"]].label
-            rows.append((f"{arm['name']}: {label}" if many else label + (" (primary)" if line["primary"] else ""),
-                         units.short(line["a"]), units.short(line["b"]), line["text"]))
-    widths = [max(len(r[i]) for r in rows) for i in range(3)]
-    out += [f"{r[0]:<{widths[0]}}  {r[1]:>{widths[1]}}  {r[2]:>{widths[2]}}  {r[3]}" for r in rows]
-    out += ["", "~ is no difference found; p are corrected for how many there are (Holm)"
-            + ("; all other metrics are in result.json" if many else ""), ""]
-    return out + [f"! {text}" for text in combined["warnings"][1:]]

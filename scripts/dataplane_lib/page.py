@@ -4,7 +4,7 @@
 import re
 from html import escape
 
-from . import shape, summary, table, units
+from . import shape, summary, table, units, verdict_table
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
@@ -42,6 +42,8 @@ def render(result, svg):
     parts.append(_list(summary.sentences(result), "summary"))
     if result["warnings"]:
         parts.append(_list(result["warnings"], "warnings"))
+    if "verdict" in result:
+        parts += ["<h2>Verdict</h2>", _verdict(result), f"<p>{escape(verdict_table.legend(result))}</p>"]
     parts.append(_inline(svg))
     both = table.side_by_side(result)
     if both:
@@ -84,6 +86,15 @@ def _table(heads, rows):
         mark = ' class="baseline"' if "baseline" in row else ""
         out.append(f"<tr{mark}>" + "".join(_cell("td", c, w) for c, w in zip(row, words)) + "</tr>")
     return "\n".join(out + ["</table></div>"])
+
+
+def _verdict(result):
+    """What ab or compare found, a metric a row."""
+    heads, rows = verdict_table.table(result)
+    words = (True, False, False, True)
+    lines = ["".join(_cell("th", c, w) for c, w in zip(heads, words))]
+    lines += ["".join(_cell("td", c, w) for c, w in zip(row, words)) for row in rows]
+    return '<div class="wide"><table>' + "\n".join(f"<tr>{line}</tr>" for line in lines) + "</table></div>"
 
 
 def _groups(head):

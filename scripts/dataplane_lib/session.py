@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from . import (cpus, digest, fiojson, host, page, paths, peers, plan, plot,
-               progress, runner, summary, table, units)
+               progress, runner, summary, table, units, verdict_table)
 from .errors import Refused
 
 # What a run costs beside ramp and runtime, before one has been timed.
@@ -110,14 +110,10 @@ def report(place):
     write(result, place)
     print(result["study"]["title"] or result["study"]["name"])
     print()
-    if "ab" in result:
-        print("\n".join(ab_report.lines(result)))
-        print(f"report: {place / 'report.html'}")
-        return
-    print("\n".join(table.terminal(result)))
-    print()
-    for text in summary.sentences(result):
-        print(f"* {text}")
+    if "verdict" in result:
+        print("\n".join(verdict_table.lines(result)))
+    else:
+        print("\n".join([*table.terminal(result), "", *(f"* {text}" for text in summary.sentences(result))]))
     for text in result["warnings"]:
         print(f"! {text}")
     if result["rtt_ns"]:

@@ -206,7 +206,7 @@ def _lines(a, b, primary, is_paired, level):
 def _same_as_iops(runs):
     """True where all I/Os have one size: then bandwidth is the same figure twice."""
     ratios = [r.metrics["bw_mib"] / r.metrics["iops"] for r in runs if r.metrics["iops"]]
-    return bool(ratios) and max(ratios) - min(ratios) <= 1e-3 * max(ratios)
+    return bool(ratios) and max(ratios) - min(ratios) <= 0.01 * max(ratios)
 
 
 def _few_for_others(found, others):

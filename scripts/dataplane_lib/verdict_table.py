@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The table of a verdict, of ab or compare, from what result.json holds: for the terminal and the report."""
+
+from . import metrics, units
+
+
+def table(result):
+    """(heads, rows): metric, both arms' figures, and what was found in words."""
+    found = result["verdict"]
+    one, two = ("1", "2") if "arms" in found else ("A", "B")
+    heads = ["metric", one, two, f"{two} against {one} [{100 * found['level']:.0f} %]"]
+    if "arms" not in found:
+        return heads, [_row(line, "") for line in found["lines"]]
+    arms = found["arms"]
+    if len(arms) == 1:
+        return heads, [_row(line, "") for line in arms[0]["lines"]]
+    return heads, [_row(arm["lines"][0], arm["name"]) for arm in arms]
+
+
+def _row(line, arm):
+    label = metrics.BY_KEY[line["metric"]].label
+    return [f"{arm}: {label}" if arm else label + (" (primary)" if line["primary"] else ""),
+            units.short(line["a"]), units.short(line["b"]), line["text"]]
+
+
+def legend(result):
+    """What must be known to read it."""
+    found = result["verdict"]
+    if "arms" in found:
+        what = "p are corrected for how many there are (Holm)"
+        what += "; the other metrics are in result.json" if len(found["arms"]) > 1 else ""
+        return f"~ is no difference found; {what}"
+    return f"{found['pairs']} pairs, A B B A; ~ is no difference found; the p of all but the primary metric are corrected (Holm)"
+
+
+def lines(result):
+    """What the terminal shows."""
+    heads, rows = table(result)
+    every = [["", *heads[1:]], *rows]
+    widths = [max(len(r[i]) for r in every) for i in range(3)]
+    return [f"{r[0]:<{widths[0]}}  {r[1]:>{widths[1]}}  {r[2]:>{widths[2]}}  {r[3]}" for r in every] + [
+        "", legend(result), "", *(f"* {text}" for text in result["verdict"]["sentences"])]
