@@ -101,15 +101,16 @@ wait_for()
 	done
 }
 
-# start_target ARG...: start vhost-user-blk-target in the background, its socket
-# at $socket and its process $target_pid; a test may stop it before its own end.
+# start_target ARG...: start vhost-user-blk-target, or $TARGET, in the background, its
+# socket at $socket and its process $target_pid; a test may stop it before its own end.
 # Its stderr goes to target.err.
 start_target()
 {
-	requires_built targets/vhost-user-blk-target
+	local target=targets/${TARGET:-vhost-user-blk-target}
+	requires_built "$target"
 	socket=$_work/target.sock
 	export socket
-	"$FIO_DATAPLANE/targets/vhost-user-blk-target" --socket "$socket" "$@" \
+	"$FIO_DATAPLANE/$target" --socket "$socket" "$@" \
 		</dev/null 2>target.err &
 	target_pid=$!
 	cleanup_fn stop_target
