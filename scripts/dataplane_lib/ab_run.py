@@ -22,9 +22,11 @@ def run(args):
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
     try:
+        trees = [ab_arms.build(spec) for spec in specs]
+        chosen.title = " / ".join(f"{name}: {_told(spec, tree, command)}" for name, spec, tree, command in
+                                  zip("AB", specs, trees, (args.set_a, args.set_b)))
         about = {"primary": plan.primary, "until": plan.until, "set": [args.set_a, args.set_b],
-                 "restore": args.restore, "fail_if": args.fail_if, "stopped": "",
-                 "trees": [ab_arms.build(spec) for spec in specs], "notes": _notes(specs, args)}
+                 "restore": args.restore, "fail_if": args.fail_if, "stopped": "", "notes": _notes(specs, args)}
         arms = chosen.arms()
         states = {arm.name: command for arm, command in zip(arms, (args.set_a, args.set_b)) if command}
         out = session.execute(chosen, args.argv, args.out, args.cpus,
@@ -110,12 +112,12 @@ def _arms(chosen, args):
               for arm, spec, job in zip("ab", specs, jobs)]
     chosen.choices = {"arm": dict(zip("AB", tables))}
     chosen.factors = {"arm": ["A", "B"]}
-    chosen.title = f"A: {_told(specs[0], args.set_a)} / B: {_told(specs[1], args.set_b)}"
     return specs
 
 
-def _told(spec, command):
-    return spec.text + (f", after '{command}'" if command else "")
+def _told(spec, tree, command):
+    """An arm for the title: what was written, which version its tree is, what is set before it."""
+    return spec.text + (f" ({tree})" if tree else "") + (f", after '{command}'" if command else "")
 
 
 def _notes(specs, args):
