@@ -18,6 +18,7 @@ struct poll_window {
 	uint64_t shrink;
 };
 
+uint64_t poll_window_after(const struct poll_window *rule, uint64_t ns, uint64_t waited_ns);
 void poll_window_update(struct poll_window *w, uint64_t waited_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* base/poll-window.c and the policies on it: QEMU's rule, step by step */
+/* base/poll-window.c: QEMU's rule, step by step */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "targets/iothread/poll-policy.h"
+#include "base/poll-window.h"
 
 #define MAX	32768
 
@@ -49,6 +49,11 @@ static void test_growth(void **state)
 	/* a huge factor ends at the maximum */
 	WALK(((struct poll_window) { .max_ns = 10000000000, .grow = UINT32_MAX }),
 	     { 5000000, 4000 }, { 5000000, 10000000000 });
+	WALK(((struct poll_window) { .max_ns = 10000000000, .grow = UINT32_MAX, .ns = 9000000000 }),
+	     { 9500000000, 10000000000 });
+	/* a step that just fits, and one that just does not */
+	WALK(((struct poll_window) { .max_ns = 8001, .ns = 4000 }), { 5000, 8000 });
+	WALK(((struct poll_window) { .max_ns = 8001, .ns = 4001 }), { 5000, 8001 });
 }
 
 static void test_within_the_window(void **state)
@@ -87,35 +92,6 @@ static void test_small_maximum(void **state)
 	WALK(((struct poll_window) { .max_ns = 0, .grow = 2 }), { 1, 0 }, { 0, 0 }, { 100000, 0 });
 }
 
-static void test_policies(void **state)
-{
-	struct poll_policy p;
-
-	(void)state;
-	poll_policy_init(&p, POLL_OFF, MAX, 2, 0);
-	assert_int_equal(poll_policy_window(&p), 0);
-	assert_false(poll_policy_adapts(&p));
-
-	poll_policy_init(&p, POLL_BUSY, 0, 2, 0);
-	assert_true(poll_policy_window(&p) == POLL_FOREVER);
-	assert_false(poll_policy_adapts(&p));
-
-	poll_policy_init(&p, POLL_FIXED, MAX, 2, 0);
-	assert_int_equal(poll_policy_window(&p), MAX);
-	assert_false(poll_policy_adapts(&p));
-
-	poll_policy_init(&p, POLL_ADAPTIVE, MAX, 2, 0);
-	assert_int_equal(poll_policy_window(&p), 0);
-	assert_true(poll_policy_adapts(&p));
-	poll_policy_waited(&p, 20000);
-	assert_int_equal(poll_policy_window(&p), 4000);
-
-	/* not one polling pass */
-	poll_policy_init(&p, POLL_ADAPTIVE, 0, 2, 0);
-	assert_int_equal(poll_policy_window(&p), 0);
-	assert_false(poll_policy_adapts(&p));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,7 +100,6 @@ int main(void)
 		cmocka_unit_test(test_shrink),
 		cmocka_unit_test(test_at_the_maximum),
 		cmocka_unit_test(test_small_maximum),
-		cmocka_unit_test(test_policies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
