@@ -61,6 +61,11 @@ static void polling(struct json *w, const struct iothread_stats *s)
 	json_counter(w, "max", &s->window_max);
 	json_close_object(w);
 
+	json_open_object(w, "source_window_ns");
+	json_counter(w, "min", &s->source_window_min);
+	json_counter(w, "max", &s->source_window_max);
+	json_close_object(w);
+
 	json_open_object(w, "notifications");
 	json_counter(w, "received", &s->kicks);
 	json_counter(w, "sent", &s->calls);

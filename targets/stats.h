@@ -35,6 +35,8 @@ struct iothread_stats {
 	counter_t window_now;
 	counter_t window_min;
 	counter_t window_max;
+	counter_t source_window_min;	/* of those polled now, where each source has a window */
+	counter_t source_window_max;
 	counter_t kicks;		/* notifications received */
 	counter_t calls;		/* notifications sent */
 	counter_t batches;		/* returned to drivers, with or without a call */

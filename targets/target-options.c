@@ -275,7 +275,12 @@ struct poll_policy target_options_policy(const struct target_options *o)
 {
 	struct poll_policy p;
 
-	poll_policy_init(&p, o->poll, o->poll_max_ns, o->poll_grow, o->poll_shrink);
+	poll_policy_init(&p, &(struct poll_config) {
+		.mode = o->poll,
+		.max_ns = o->poll_max_ns,
+		.grow = o->poll_grow,
+		.shrink = o->poll_shrink,
+	});
 	return p;
 }
 

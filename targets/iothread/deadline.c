@@ -166,7 +166,7 @@ void deadline_add(struct deadlines *ds, struct deadline *d)
 	sift_up(ds, ds->nr++, (struct deadline_slot) { .due_ns = d->due_ns, .d = d });
 	/* The timer may be set for a later one, so it must be looked at before the next sleep. */
 	if (!d->pos)
-		ds->source.armed = false;
+		event_source_rearm(&ds->source);
 }
 
 /**

@@ -16,20 +16,6 @@
 #include "base/parse.h"
 #include "targets/iothread/iothread.h"
 
-#define EVENTS_MAX	64
-
-/* What is deferred meanwhile comes in the same go. */
-static void run_deferred(struct iothread *it)
-{
-	struct deferred *d;
-
-	while ((d = it->deferred)) {
-		it->deferred = d->next;
-		d->queued = false;
-		d->fn(d);
-	}
-}
-
 /* Calls from other threads: the one source that every iothread has. */
 
 static struct iothread *wake_to_iothread(struct event_source *s)
@@ -63,7 +49,7 @@ static void wake_dispatch(struct event_source *s)
 		return;
 	it->call_fn(it->call_arg);
 	/* The caller may free what this concerns as soon as it goes on. */
-	run_deferred(it);
+	iothread_run_deferred(it);
 	/* The next caller waits for call_done, which orders this store before its own. */
 	atomic_store_explicit(&it->call_pending, false, memory_order_relaxed);
 	sem_post(&it->call_done);
@@ -74,148 +60,8 @@ static const struct event_source_ops wake_ops = {
 	.arm = wake_arm,
 	.disarm = wake_disarm,
 	.dispatch = wake_dispatch,
+	.put_off = true,
 };
-
-static void disarm(struct event_source *s)
-{
-	if (s->armed) {
-		s->armed = false;
-		s->ops->disarm(s);
-	}
-}
-
-/* One pass over the sources. */
-static bool poll_sources(struct iothread *it, uint64_t now)
-{
-	bool found = false;
-
-	for (unsigned int i = 0; i < it->nr_sources; i++) {
-		struct event_source *s = it->source[i];
-
-		if (s->ops->poll(s, now)) {
-			s->ready = true;
-			found = true;
-		}
-	}
-	return found;
-}
-
-/* Poll until work is found or the window is over; the clock is read at each pass, as QEMU does. */
-static bool poll_phase(struct iothread *it, uint64_t start, uint64_t window)
-{
-	uint64_t now = start;
-
-	for (unsigned int i = 0; i < it->nr_sources; i++)
-		disarm(it->source[i]);
-
-	if (window == POLL_FOREVER) {
-		while (!poll_sources(it, 0))
-			cpu_relax();
-		return true;
-	}
-
-	for (;;) {
-		bool found = poll_sources(it, now);
-
-		now = clock_ns();
-		if (found || now - start >= window) {
-			counter_add(&it->stats.poll_ns, now - start);
-			counter_add(found ? &it->stats.poll_hits : &it->stats.poll_misses, 1);
-			return found;
-		}
-		cpu_relax();
-	}
-}
-
-/* Notifications on everywhere, and one last look behind each, or a racing kick would be lost. */
-static bool arm_sources(struct iothread *it)
-{
-	bool found = false;
-
-	for (unsigned int i = 0; i < it->nr_sources; i++) {
-		struct event_source *s = it->source[i];
-
-		if (s->armed)
-			continue;
-		s->armed = true;
-		if (s->ops->arm(s)) {
-			s->ready = true;
-			found = true;
-		}
-	}
-	return found;
-}
-
-static void sleep_phase(struct iothread *it)
-{
-	struct epoll_event ev[EVENTS_MAX];
-	int n;
-
-	if (arm_sources(it))
-		return;
-
-	counter_add(&it->stats.sleeps, 1);
-	/* io_uring interrupts the thread to have it do its part; what that brought is there then. */
-	do {
-		n = epoll_wait(it->epoll_fd, ev, EVENTS_MAX, -1);
-	} while (n < 0 && errno == EINTR);
-	for (int i = 0; i < n; i++) {
-		struct event_source *s = ev[i].data.ptr;
-
-		s->ready = true;
-		s->events = ev[i].events;
-		if (s->ops->woken)
-			s->ops->woken(s);
-	}
-	if (n > 0)
-		counter_add(&it->stats.wakeups, 1);
-	if (it->wakeup_cost_ns)
-		clock_burn(it->wakeup_cost_ns);
-}
-
-static void dispatch_ready(struct iothread *it)
-{
-	/* A handler may remove sources, its own or another: see iothread_remove_source(). */
-	for (unsigned int i = it->nr_sources; i-- > 0; ) {
-		struct event_source *s = i < it->nr_sources ? it->source[i] : NULL;
-
-		if (s && s->ready) {
-			s->ready = false;
-			disarm(s);
-			s->ops->dispatch(s);
-		}
-	}
-}
-
-static void learn(struct iothread *it, uint64_t waited_ns)
-{
-	uint64_t window;
-
-	poll_policy_waited(&it->policy, waited_ns);
-	window = poll_policy_window(&it->policy);
-	counter_set(&it->stats.window_now, window);
-	if (window < counter_get(&it->stats.window_min))
-		counter_set(&it->stats.window_min, window);
-	if (window > counter_get(&it->stats.window_max))
-		counter_set(&it->stats.window_max, window);
-}
-
-static void turn(struct iothread *it)
-{
-	uint64_t window = poll_policy_window(&it->policy);
-	bool adapts = poll_policy_adapts(&it->policy);
-	uint64_t start = 0;
-
-	counter_add(&it->stats.turns, 1);
-	if (adapts || (window && window != POLL_FOREVER))
-		start = clock_ns();
-	if (!window || !poll_phase(it, start, window))
-		sleep_phase(it);
-	if (adapts)
-		learn(it, clock_ns() - start);
-	dispatch_ready(it);
-	run_deferred(it);
-}
 
 static void *iothread_main(void *arg)
 {
@@ -225,8 +71,7 @@ static void *iothread_main(void *arg)
 	/* The default slack of 50 us would be added to any timed sleep of this thread. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	counter_set(&it->stats.tid, syscall(SYS_gettid));
-	while (!it->stop)
-		turn(it);
+	iothread_loop(it);
 	return NULL;
 }
 
@@ -270,9 +115,10 @@ int iothread_start(struct iothread *it, unsigned int index, const cpu_set_t *cpu
 	it->index = index;
 	it->cpus = *cpus;
 	it->policy = *policy;
-	counter_set(&it->stats.window_now, policy->window.ns);
-	counter_set(&it->stats.window_min, policy->window.ns);
-	counter_set(&it->stats.window_max, policy->window.ns);
+	counter_set(&it->stats.window_now, policy->window_ns);
+	counter_set(&it->stats.window_min, policy->window_ns);
+	counter_set(&it->stats.window_max, policy->window_ns);
+	it->unclocked = policy->clock_every;
 	pthread_mutex_init(&it->call_lock, NULL);
 	sem_init(&it->call_done, 0, 0);
 	it->wake = (struct event_source) { .ops = &wake_ops, .fd = -1 };
@@ -367,73 +213,4 @@ static void sample_cpu(void *arg)
 void iothread_sample_cpu(struct iothread *it)
 {
 	iothread_call(it, sample_cpu, &it->stats);
-}
-
-/**
- * iothread_add_source - let an iothread serve a source
- * @it: the iothread; called in it, or before it runs
- * @s: the source; looked at in the next turn whether its fd is readable or not
- *
- * Return: 0, -ENOSPC with IOTHREAD_SOURCES sources, or what epoll said.
- */
-int iothread_add_source(struct iothread *it, struct event_source *s)
-{
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.ptr = s };
-
-	if (it->nr_sources == IOTHREAD_SOURCES)
-		return -ENOSPC;
-	if (s->fd >= 0 && epoll_ctl(it->epoll_fd, EPOLL_CTL_ADD, s->fd, &ev))
-		return -errno;
-	s->armed = false;
-	s->ready = false;
-	it->source[it->nr_sources++] = s;
-	return 0;
-}
-
-/**
- * iothread_watch_source - change what of a source's fd wakes a sleeping thread
- * @it: the iothread; called in it
- * @s: one of its sources
- * @events: EPOLLIN, which is what it begins with, and others; what is there already counts
- *	as news
- */
-void iothread_watch_source(struct iothread *it, struct event_source *s, uint32_t events)
-{
-	struct epoll_event ev = { .events = events | EPOLLET, .data.ptr = s };
-
-	epoll_ctl(it->epoll_fd, EPOLL_CTL_MOD, s->fd, &ev);
-}
-
-/**
- * iothread_remove_source - stop serving a source
- * @it: the iothread; called in it
- * @s: the source; its fd is the caller's to close
- *
- * The last source takes its place. dispatch_ready() walks downwards, so that one has
- * been served in this turn already.
- */
-void iothread_remove_source(struct iothread *it, struct event_source *s)
-{
-	if (s->fd >= 0)
-		epoll_ctl(it->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-	for (unsigned int i = 0; i < it->nr_sources; i++) {
-		if (it->source[i] == s) {
-			it->source[i] = it->source[--it->nr_sources];
-			return;
-		}
-	}
-}
-
-/**
- * iothread_defer - run something once at the end of this turn
- * @it: the iothread; called in it
- * @d: what to run; asking twice is as good as once
- */
-void iothread_defer(struct iothread *it, struct deferred *d)
-{
-	if (d->queued)
-		return;
-	d->queued = true;
-	d->next = it->deferred;
-	it->deferred = d;
 }

@@ -17,11 +17,13 @@ struct event_source;
  * struct event_source_ops - what the loop asks of a source of work
  * @poll: look for work, in memory only; @now is the loop's clock in ns, 0 when the
  *	policy has no use for one
- * @arm: turn notifications on, as the thread is about to sleep; true when work came
- *	in between, so that it must not
+ * @arm: turn notifications on, as nobody polls this source for a while; true when work
+ *	came in between, so that the thread must not sleep
  * @disarm: turn notifications off, as the thread is awake and looks itself
  * @woken: its fd ended a sleep; may be NULL
  * @dispatch: do the work that is there; finding none is fine
+ * @put_off: not a device's queue or completion ring: a call, a worker that is done, a socket.
+ *	The fixed-1024 policy polls none of these
  */
 struct event_source_ops {
 	bool (*poll)(struct event_source *s, uint64_t now);
@@ -29,6 +31,7 @@ struct event_source_ops {
 	void (*disarm)(struct event_source *s);
 	void (*woken)(struct event_source *s);
 	void (*dispatch)(struct event_source *s);
+	bool put_off;
 };
 
 /**
@@ -39,6 +42,14 @@ struct event_source_ops {
  * @events: what epoll said of the fd, for @ops->woken
  * @armed: notifications are on
  * @ready: found to have work in this turn of the loop
+ * @it: who serves it, NULL for nobody
+ * @index: place in @it->source
+ * @active_ns: when it last had work, by the loop's clock
+ * @window_ns: its own polling window, in the policies where it has one
+ * @jiffy: the rate policy's: the last jiffy with a notification
+ * @work: the rate policy's: notifications in that jiffy
+ *
+ * The owner sets @ops and @fd, and may read @events and @armed; the rest belongs to the loop.
  */
 struct event_source {
 	const struct event_source_ops *ops;
@@ -46,6 +57,12 @@ struct event_source {
 	uint32_t events;
 	bool armed;
 	bool ready;
+	struct iothread *it;
+	unsigned int index;
+	uint64_t active_ns;
+	uint64_t window_ns;
+	uint64_t jiffy;
+	uint64_t work;
 };
 
 /**
@@ -65,6 +82,11 @@ struct deferred {
 
 /**
  * struct iothread - a thread that polls its sources for a while and then sleeps on them
+ *
+ * @source has three zones. First come the @nr_polled sources that the policy polls; they are
+ * armed only while the thread sleeps. Up to @nr_awake follow those that have just been
+ * added, or had work, and are to be armed before the next wait. The rest is armed and left to
+ * epoll: a turn of the loop never walks over it.
  */
 struct iothread {
 	char name[16];
@@ -75,7 +97,15 @@ struct iothread {
 	struct iothread_stats stats;
 
 	struct event_source **source;
+	unsigned int nr_polled;
+	unsigned int nr_awake;
 	unsigned int nr_sources;
+	unsigned int next;		/* which to poll, one by one */
+	unsigned int unclocked;		/* passes until the clock is read again */
+	bool polled_armed;		/* some of those polled are armed */
+	uint64_t now;			/* the clock as last read */
+	uint64_t look_ns;		/* when to look at those that are not polled */
+	uint64_t idle_ns;		/* when the first of those polled may have been idle too long */
 	int epoll_fd;
 	struct deferred *deferred;
 	uint64_t wakeup_cost_ns;	/* CPU time to burn after a sleep */
@@ -97,6 +127,9 @@ void iothread_sample_cpu(struct iothread *it);
 int iothread_add_source(struct iothread *it, struct event_source *s);
 void iothread_watch_source(struct iothread *it, struct event_source *s, uint32_t events);
 void iothread_remove_source(struct iothread *it, struct event_source *s);
+void event_source_rearm(struct event_source *s);
+void iothread_loop(struct iothread *it);
+void iothread_run_deferred(struct iothread *it);
 void iothread_defer(struct iothread *it, struct deferred *d);
 
 #endif

@@ -6,61 +6,105 @@
 #include <stdint.h>
 #include "base/poll-window.h"
 
+struct event_source;
+struct poll_policy;
+
 enum poll_mode {
 	POLL_OFF,
 	POLL_BUSY,
 	POLL_FIXED,
 	POLL_ADAPTIVE,
+	POLL_FIXED_1024,
+	POLL_PER_SOURCE,
+	POLL_WEIGHTED,
+	POLL_RATE,
 };
 
 /* A window that never ends. */
 #define POLL_FOREVER	UINT64_MAX
 
 /**
- * struct poll_policy - how long an iothread polls before it sleeps
- * @mode: which policy (docs/poll-policies.md)
- * @window: its window, adapted by POLL_ADAPTIVE only
+ * struct poll_config - which policy, and its settings
+ * @mode: which
+ * @max_ns: how long to poll: the fixed policies' window, the longest one of the others; 0 is
+ *	not one pass, in any policy but POLL_BUSY
+ * @grow: factor by which windows grow; 0 for the policy's own, 2
+ * @shrink: divisor by which they shrink; 0 for the policy's own: back to 0, or 2 in
+ *	POLL_WEIGHTED
+ * @weight: POLL_WEIGHTED: an interval counts for one part in 2^weight; 0 for its own, 3
+ * @start_rate: POLL_RATE: notifications in a jiffy (a millisecond) after which a source is
+ *	polled; 0 for never
+ * @stop_idle_ns: POLL_RATE: for how long a polled source may have no work
  */
-struct poll_policy {
+struct poll_config {
 	enum poll_mode mode;
-	struct poll_window window;
+	uint64_t max_ns;
+	uint64_t grow;
+	uint64_t shrink;
+	unsigned int weight;
+	uint64_t start_rate;
+	uint64_t stop_idle_ns;
 };
 
-void poll_policy_init(struct poll_policy *p, enum poll_mode mode, uint64_t max_ns,
-		      uint64_t grow, uint64_t shrink);
+/**
+ * struct poll_policy_ops - one policy; what is NULL it does without
+ * @init: set policy->window_ns and whatever else differs from 0
+ * @at_once: whether a new source is polled from the start
+ * @joins: a source that was not polled turned out to have work, at @now_ns: whether to
+ *	poll it from now on
+ * @changed: other sources than before are polled now
+ * @learn: a wait is over; those of the @nr polled sources that ended it are marked ready, and
+ *	their handlers have not run yet
+ */
+struct poll_policy_ops {
+	void (*init)(struct poll_policy *p);
+	bool (*at_once)(const struct event_source *s);
+	bool (*joins)(struct poll_policy *p, struct event_source *s, uint64_t now_ns);
+	void (*changed)(struct poll_policy *p, struct event_source *const *polled, unsigned int nr);
+	void (*learn)(struct poll_policy *p, struct event_source *const *polled, unsigned int nr,
+		      uint64_t waited_ns);
+};
 
 /**
- * poll_policy_window - how long to poll now
- * @p: the policy
- *
- * Return: ns; 0 for not one pass, POLL_FOREVER for always.
+ * struct poll_policy - how long an iothread polls before it sleeps, and which sources
+ * @ops: which policy (docs/poll-policies.md)
+ * @config: its settings, those left to it filled in
+ * @window_ns: how long to poll now: 0 for not one pass, POLL_FOREVER for always
+ * @source_min_ns: shortest window of a polled source, where each has its own
+ * @source_max_ns: longest one
+ * @idle_ns: a source without work for that long is polled no more; 0 for never
+ * @clock_every: passes over the sources between two looks at the clock
+ * @one_by_one: a pass is one source, the next one each time
+ * @clocked: the loop must read the clock before each wait
+ * @learns: @ops->learn is there
  */
-static inline uint64_t poll_policy_window(const struct poll_policy *p)
-{
-	return p->window.ns;
-}
+struct poll_policy {
+	const struct poll_policy_ops *ops;
+	struct poll_config config;
+	uint64_t window_ns;
+	uint64_t source_min_ns;
+	uint64_t source_max_ns;
+	uint64_t idle_ns;
+	unsigned int clock_every;
+	bool one_by_one;
+	bool clocked;
+	bool learns;
+};
 
-/**
- * poll_policy_adapts - whether the policy learns from waits
- * @p: the policy
- *
- * Return: true when poll_policy_waited() must be called, so that the loop has to
- * read the clock around each wait.
- */
-static inline bool poll_policy_adapts(const struct poll_policy *p)
-{
-	return p->mode == POLL_ADAPTIVE && p->window.max_ns;
-}
+extern const struct poll_policy_ops poll_off;
+extern const struct poll_policy_ops poll_busy;
+extern const struct poll_policy_ops poll_fixed;
+extern const struct poll_policy_ops poll_fixed_1024;
+extern const struct poll_policy_ops poll_adaptive;
+extern const struct poll_policy_ops poll_per_source;
+extern const struct poll_policy_ops poll_weighted;
+extern const struct poll_policy_ops poll_rate;
 
-/**
- * poll_policy_waited - learn from a wait that has just ended
- * @p: the policy
- * @waited_ns: how long no source had work, polling and sleeping together; time spent
- *	in handlers is no waiting
- */
-static inline void poll_policy_waited(struct poll_policy *p, uint64_t waited_ns)
-{
-	poll_window_update(&p->window, waited_ns);
-}
+/* QEMU's POLL_IDLE_INTERVAL_NS, in the policies after it that poll active sources only */
+#define POLL_QEMU_IDLE_NS	UINT64_C(7000000000)
+
+void poll_policy_init(struct poll_policy *p, const struct poll_config *config);
+bool poll_source_at_once(const struct event_source *s);
+bool poll_source_joins(struct poll_policy *p, struct event_source *s, uint64_t now_ns);
 
 #endif

@@ -122,6 +122,7 @@ static const struct event_source_ops conn_ops = {
 	.disarm = conn_disarm,
 	.woken = conn_woken,
 	.dispatch = conn_dispatch,
+	.put_off = true,
 };
 
 /* Nobody will look at these any more, so their time need not be waited for. */
@@ -167,7 +168,7 @@ static void conn_flush(struct deferred *d)
 		unblock(c);
 		/* or the loop would not notice before it sleeps */
 		if (c->rx.resume || c->tx.stuck || c->tx.watched)
-			c->source.armed = false;
+			event_source_rearm(&c->source);
 		if (!c->rx.ended || !all_sent || c->rx.resume || c->rx.fresh)
 			return;
 		if (!c->finishing && !c->in_flight && nbd_rx_truncated(c))

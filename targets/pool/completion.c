@@ -75,6 +75,7 @@ static const struct event_source_ops done_ops = {
 	.arm = done_arm,
 	.disarm = done_disarm,
 	.dispatch = done_dispatch,
+	.put_off = true,
 };
 
 static void notify(struct pool *p)
@@ -152,7 +153,7 @@ void completion_finish(struct pool *p, struct work_queue *q, struct pool_work *w
 void completion_expect_more(struct pool *p)
 {
 	if (p->source.armed) {
-		p->source.armed = false;
+		event_source_rearm(&p->source);
 		done_disarm(&p->source);
 	}
 }

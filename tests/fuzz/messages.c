@@ -37,7 +37,7 @@ static void set_up_once(void)
 	if (server.lanes)
 		return;
 	CPU_ZERO(&any);
-	poll_policy_init(&policy, POLL_OFF, 0, 2, 0);
+	poll_policy_init(&policy, &(struct poll_config) { .mode = POLL_OFF });
 	memory_fd = memfd_create("guest", MFD_CLOEXEC);
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (memory_fd < 0 || event_fd < 0 || ftruncate(memory_fd, MEMORY) ||

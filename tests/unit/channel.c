@@ -54,7 +54,7 @@ static void run(const struct channel_config *config, unsigned int nr)
 	cpu_set_t any;
 
 	CPU_ZERO(&any);
-	poll_policy_init(&off, POLL_OFF, 0, 2, 0);
+	poll_policy_init(&off, &(struct poll_config) { .mode = POLL_OFF });
 	atomic_store(&finished, 0);
 	assert_int_equal(backend_open(&backend, &disk), 0);
 	assert_int_equal(lane_start(&lane, 0, &any, &off, config), 0);

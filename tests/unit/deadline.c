@@ -185,6 +185,9 @@ static void remove_source(void *arg)
 /* Twenty milliseconds of deadlines, one each 20 us, under each policy */
 static void run_in_iothread(enum poll_mode mode)
 {
+	const struct poll_config config = {
+		.mode = mode, .max_ns = 32768, .start_rate = 1, .stop_idle_ns = MS,
+	};
 	struct iothread it;
 	struct poll_policy policy;
 	cpu_set_t any;
@@ -192,7 +195,7 @@ static void run_in_iothread(enum poll_mode mode)
 	CPU_ZERO(&any);
 	ds.expired = expired_in_thread;
 	sem_init(&done, 0, 0);
-	poll_policy_init(&policy, mode, 32768, 2, 0);
+	poll_policy_init(&policy, &config);
 	assert_int_equal(iothread_start(&it, 0, &any, &policy), 0);
 	iothread_call(&it, add_source, &it);
 	iothread_call(&it, add_in_thread, NULL);
@@ -206,22 +209,15 @@ static void run_in_iothread(enum poll_mode mode)
 		assert_int_equal(item[i].expired, 1);
 }
 
-static void test_iothread_sleeps(void **state)
+static void test_every_policy(void **state)
 {
-	(void)state;
-	run_in_iothread(POLL_OFF);
-}
-
-static void test_iothread_polls(void **state)
-{
-	(void)state;
-	run_in_iothread(POLL_BUSY);
-}
-
-static void test_iothread_adapts(void **state)
-{
-	(void)state;
-	run_in_iothread(POLL_ADAPTIVE);
+	for (int mode = POLL_OFF; mode <= POLL_RATE; mode++) {
+		if (mode != POLL_OFF) {
+			tear_down(state);
+			assert_int_equal(set_up(state), 0);
+		}
+		run_in_iothread(mode);
+	}
 }
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
@@ -233,9 +229,7 @@ int main(void)
 		TEST(test_only_what_is_due),
 		TEST(test_removal),
 		TEST(test_timer),
-		TEST(test_iothread_sleeps),
-		TEST(test_iothread_polls),
-		TEST(test_iothread_adapts),
+		TEST(test_every_policy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,7 @@ static int start_iothread(void **state)
 
 	(void)state;
 	CPU_ZERO(&any);
-	poll_policy_init(&policy, mode->poll, 32768, 2, 0);
+	poll_policy_init(&policy, &(struct poll_config) { .mode = mode->poll, .max_ns = 32768 });
 	assert_int_equal(iothread_start(&it, 0, &any, &policy), 0);
 	iothread_call(&it, open_channel, &config);
 	return opened;

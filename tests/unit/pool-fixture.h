@@ -108,7 +108,7 @@ static inline void start_iothread(enum poll_mode mode, int cpu)
 	memset(item, 0, sizeof(item));
 	atomic_store(&strange, 0);
 	sem_init(&finished, 0, 0);
-	poll_policy_init(&policy, mode, 32768, 2, 0);
+	poll_policy_init(&policy, &(struct poll_config) { .mode = mode, .max_ns = 32768 });
 	assert_int_equal(iothread_start(&it, 7, &cpus, &policy), 0);
 }
 

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a thousand idle sources cost a busy one beside them: no more than 20 % where a policy
+ * polls active sources only. For the policies whose originals look at every source the figure is
+ * printed and nothing asked of it.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "targets/iothread/iothread.h"
+
+#define IDLE		1000
+#define ROUNDS		7
+#define ROUND_US	20000
+
+/* A queue's worth of memory apart from its neighbours, so that a look at it costs a cache line */
+struct fake {
+	struct event_source source;
+	bool busy;
+	uint64_t served;
+} __attribute__((aligned(256)));
+
+static struct fake fake[1 + IDLE];
+static struct iothread it;
+
+static bool fake_poll(struct event_source *s, uint64_t now)
+{
+	(void)now;
+	return ((struct fake *)s)->busy;
+}
+
+static bool fake_arm(struct event_source *s)
+{
+	return ((struct fake *)s)->busy;
+}
+
+static void fake_disarm(struct event_source *s)
+{
+	(void)s;
+}
+
+static void fake_dispatch(struct event_source *s)
+{
+	((struct fake *)s)->served++;
+}
+
+static const struct event_source_ops fake_ops = {
+	.poll = fake_poll,
+	.arm = fake_arm,
+	.disarm = fake_disarm,
+	.dispatch = fake_dispatch,
+};
+
+static void add_all(void *arg)
+{
+	unsigned int nr = *(unsigned int *)arg;
+
+	for (unsigned int i = 0; i < nr; i++)
+		assert_int_equal(iothread_add_source(&it, &fake[i].source), 0);
+}
+
+static void remove_all(void *arg)
+{
+	unsigned int nr = *(unsigned int *)arg;
+
+	for (unsigned int i = 0; i < nr; i++)
+		iothread_remove_source(&it, &fake[i].source);
+}
+
+/* Served so far, and the CPU time of the thread, which other load leaves alone */
+struct sample {
+	double served;
+	double cpu_s;
+};
+
+static void take_sample(void *arg)
+{
+	struct sample *s = arg;
+	struct timespec cpu;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	s->served = fake[0].served;
+	s->cpu_s = cpu.tv_sec + cpu.tv_nsec / 1e9;
+}
+
+/* Turns in a second of CPU time */
+static double rate(int mode, unsigned int idle)
+{
+	const struct poll_config config = {
+		.mode = mode, .max_ns = 32768, .start_rate = 1, .stop_idle_ns = 3000000000,
+	};
+	unsigned int nr = 1 + idle;
+	struct poll_policy policy;
+	struct sample from, to;
+	cpu_set_t any;
+
+	CPU_ZERO(&any);
+	poll_policy_init(&policy, &config);
+	assert_int_equal(iothread_start(&it, 0, &any, &policy), 0);
+	iothread_call(&it, add_all, &nr);
+	iothread_call(&it, take_sample, &from);
+	usleep(ROUND_US);
+	iothread_call(&it, take_sample, &to);
+	iothread_call(&it, remove_all, &nr);
+	iothread_stop(&it);
+	assert_true(to.cpu_s > from.cpu_s);
+	return (to.served - from.served) / (to.cpu_s - from.cpu_s);
+}
+
+/* As many descriptors as may be had */
+static void raise_limit(void)
+{
+	struct rlimit lim;
+
+	getrlimit(RLIMIT_NOFILE, &lim);
+	lim.rlim_cur = lim.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &lim);
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v)
+{
+	qsort(v, ROUNDS, sizeof(*v), ascending);
+	return v[ROUNDS / 2];
+}
+
+static void test_a_thousand(void **state)
+{
+	static const struct {
+		const char *name;
+		bool scans;
+	} policy[] = {
+		[POLL_OFF] = { "off", false }, [POLL_BUSY] = { "busy", true },
+		[POLL_FIXED] = { "fixed", true }, [POLL_ADAPTIVE] = { "adaptive", true },
+		[POLL_FIXED_1024] = { "fixed-1024", true },
+		[POLL_PER_SOURCE] = { "per-source", false },
+		[POLL_WEIGHTED] = { "weighted", false }, [POLL_RATE] = { "rate", false },
+	};
+
+	(void)state;
+	raise_limit();
+	for (unsigned int i = 0; i < 1 + IDLE; i++) {
+		fake[i].source.ops = &fake_ops;
+		fake[i].source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (fake[i].source.fd < 0)
+			skip();		/* fewer descriptors are allowed than this takes */
+	}
+	fake[0].busy = true;
+	for (int mode = POLL_OFF; mode <= POLL_RATE; mode++) {
+		double alone[ROUNDS], beside[ROUNDS];
+
+		for (unsigned int n = 0; n < ROUNDS; n++) {
+			alone[n] = rate(mode, 0);
+			beside[n] = rate(mode, IDLE);
+		}
+		printf("%-10s %8.1f ns a turn alone, %8.1f beside %d idle ones\n", policy[mode].name,
+		       1e9 / median(alone), 1e9 / median(beside), IDLE);
+		if (!policy[mode].scans)
+			assert_true(median(beside) > 0.8 * median(alone));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_thousand),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
