@@ -30,14 +30,20 @@ def add(command):
     for arm in "ab":
         sub.add_argument(f"--{arm}", required=True, metavar="'ARM'", help=f"what arm {arm.upper()} has of its own, see below")
         sub.add_argument(f"--set-{arm}", metavar="CMD", help=f"shell command before every run of {arm.upper()}")
-    sub.add_argument("--restore", metavar="CMD", help="shell command after every run of an arm with a --set, failed and stopped ones too")
-    sub.add_argument("--primary", metavar="METRIC", help="the metric that decides, named beforehand (default: iops, or that of --fail-if)")
-    sub.add_argument("--pairs", type=int, default=10, metavar="N", help="pairs of runs, an even number from 6 on (default: %(default)s)")
-    sub.add_argument("--until-resolved", metavar="PCT", help="go on until the primary metric's interval is at most PCT %% wide")
+    sub.add_argument("--restore", metavar="CMD",
+                     help="shell command after every run of an arm with a --set, failed and stopped ones too")
+    sub.add_argument("--primary", metavar="METRIC",
+                     help="the metric that decides, named beforehand (default: iops, or that of --fail-if)")
+    sub.add_argument("--pairs", type=int, default=10, metavar="N",
+                     help="pairs of runs, an even number from 6 on (default: %(default)s)")
+    sub.add_argument("--until-resolved", metavar="PCT",
+                     help="go on until the primary metric's interval is at most PCT %% wide")
     sub.add_argument("--budget", metavar="TIME", help="with --until-resolved: go on at most so long (default: 30m)")
-    sub.add_argument("--fail-if", metavar="'METRIC < PCT%'", help="exit 1 if it is so, 0 if not, 125 if that is unresolved (git bisect run)")
+    sub.add_argument("--fail-if", metavar="'METRIC < PCT%'",
+                     help="exit 1 if it is so, 0 if not, 125 if that is unresolved (git bisect run)")
     sub.add_argument("--cool-down", default="0", metavar="TIME", help="wait so long before every run")
-    sub.add_argument("--warmup", type=int, default=1, metavar="N", help="runs of each arm to throw away first (default: %(default)s)")
+    sub.add_argument("--warmup", type=int, default=1, metavar="N",
+                     help="runs of each arm to throw away first (default: %(default)s)")
     sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables",
                      help="give a ${NAME} of the job file a value in both arms; repeatable")
     sub.add_argument("--target", default="", metavar="'OPTIONS'", help="target options of both arms")

@@ -83,7 +83,8 @@ class CommandLine(unittest.TestCase):
         self.refused("run make", "sweep", self.job, "--vary", "poll-max-ns=0,1", "--set", "bs=4k")
 
     def test_help_and_list(self):
-        for args in (["--help"], *([c, "--help"] for c in ("run", "sweep", "report", "list", "doctor", "env"))):
+        for args in (["--help"], *([c, "--help"] for c in ("run", "sweep", "ab", "report", "compare", "export", "selftest", "list",
+                                                   "doctor", "env"))):
             done = fakes.dataplane(*args)
             self.assertEqual((done.returncode, done.stderr), (0, ""), args)
         done = fakes.dataplane("list")
