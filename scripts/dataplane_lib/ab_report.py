@@ -3,7 +3,7 @@
 
 import re
 
-from . import ab_pairs, metrics, units, verdict
+from . import ab_pairs, bins, metrics, units, verdict
 from .errors import Refused
 
 # The exit statuses that git bisect run understands.
@@ -19,7 +19,10 @@ def judge(result, directory):
     found = verdict.of_pairs(*runs.values(), about["primary"], about["level"])
     result["verdict"] = {"pairs": len(runs[result["arms"][0]["name"]]), "left_out": found.left_out,
                          "level": about["level"], "lines": [line.record() for line in found.lines],
-                         "sentences": [sentence(found.primary)]}
+                         "sentences": [sentence(found.primary)],
+                         "percentiles": {arm: {f"p{p:g}": vars(x) for p, x in bins.intervals(
+                             [run.histogram for run in made], metrics.PERCENTILES).items()}
+                             for arm, made in zip("AB", runs.values())}}
     stopped = [about["stopped"]] if about["stopped"] else []
     result["warnings"] = stopped + about["notes"] + found.notes + result["warnings"]
 

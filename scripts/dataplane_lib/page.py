@@ -43,7 +43,9 @@ def render(result, svg):
     if result["warnings"]:
         parts.append(_list(result["warnings"], "warnings"))
     if "verdict" in result:
-        parts += ["<h2>Verdict</h2>", _verdict(result), f"<p>{escape(verdict_table.legend(result))}</p>"]
+        parts += ["<h2>Verdict</h2>", _words(*verdict_table.table(result)), f"<p>{escape(verdict_table.legend(result))}</p>"]
+        spans = verdict_table.percentiles(result)
+        parts += [_words(*spans), "<p>Percentiles of all runs' histograms added up, with the interval over runs.</p>"] if spans else []
     parts.append(_inline(svg))
     both = table.side_by_side(result)
     if both:
@@ -88,12 +90,10 @@ def _table(heads, rows):
     return "\n".join(out + ["</table></div>"])
 
 
-def _verdict(result):
-    """What ab or compare found, a metric a row."""
-    heads, rows = verdict_table.table(result)
-    words = (True, False, False, True)
-    lines = ["".join(_cell("th", c, w) for c, w in zip(heads, words))]
-    lines += ["".join(_cell("td", c, w) for c, w in zip(row, words)) for row in rows]
+def _words(head, rows):
+    """A table of words and short figures."""
+    lines = ["".join(_cell("th", c, True) for c in head)]
+    lines += ["".join(_cell("td", c, True) for c in row) for row in rows]
     return '<div class="wide"><table>' + "\n".join(f"<tr>{line}</tr>" for line in lines) + "</table></div>"
 
 

@@ -242,16 +242,6 @@ def bootstrap(a, b, is_paired, level=LEVEL, widen=True, resamples=_RESAMPLES):
     return _back(kind, low), _back(kind, high)
 
 
-def median_interval(values, level=LEVEL):
-    """(median, low, high, true level) of one sample, from order statistics: no assumption on its shape.
-
-    Below six runs the interval is their range, and the level says what that is worth.
-    """
-    x = np.sort(np.asarray(values, float))
-    low, high, true = _ends(x, _scipy.binom.cdf(np.arange(len(x)), len(x), 0.5), level)
-    return float(np.median(x)), low, high, true
-
-
 def narrow_enough(found, width):
     """Is the interval at most WIDTH % from end to end? A change that is no ratio never is."""
     return found.kind == "ratio" and found.width <= width

@@ -23,6 +23,21 @@ def _row(line, arm):
             units.short(line["a"]), units.short(line["b"]), line["text"]]
 
 
+def percentiles(result):
+    """(heads, rows) of the arms' percentiles with their intervals in us; None where there are none."""
+    found = result["verdict"].get("percentiles")
+    if not found:
+        return None
+    names = list(next(iter(found.values())))
+    return ["latency us", *found], [[name, *(_interval(arm[name]) for arm in found.values())] for name in names]
+
+
+def _interval(found):
+    """'20.6 [20.4, 21.0]', and what is to be said about it."""
+    value, low, high = (units.short(found[k] / 1000) for k in ("value", "low", "high"))
+    return f"{value} [{low}, {high}]" + (f": {'; '.join(found['notes'])}" if found["notes"] else "")
+
+
 def legend(result):
     """What must be known to read it."""
     found = result["verdict"]

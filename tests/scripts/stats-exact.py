@@ -106,13 +106,6 @@ class Others(unittest.TestCase):
         np.testing.assert_allclose(stats.holm([0.9, 0.8]), [1.0, 1.0])
         self.assertEqual(stats.holm([]), [])
 
-    def test_median_interval_is_the_binomials(self):
-        middle, low, high, level = stats.median_interval(range(1, 11))
-        self.assertEqual((middle, low, high), (5.5, 2, 9))
-        self.assertAlmostEqual(level, 1 - 2 * (1 + 10) / 2 ** 10)
-        self.assertEqual(stats.median_interval([5, 1, 3])[1:3], (1, 5))
-        self.assertAlmostEqual(stats.median_interval([5, 1, 3])[3], 0.75)
-
     def test_bootstrap_says_the_same_twice(self):
         a, b = sample(1, 10), sample(2, 10, 103)
         for paired in (True, False):
