@@ -134,8 +134,9 @@ def _undisturbed(command):
 
 
 def load_run(directory, cpus):
-    """The verdict.Run that DIRECTORY under raw/ holds."""
+    """The verdict.Run that DIRECTORY under raw/ holds; where nothing was pinned to the CPUs, their distance is nobody's."""
     record = digest.read_json(directory / "run.json")
     doc = fiojson.load(directory / "fio.json")
     figures = digest.run_figures(directory, record, doc, cpus)[0]
-    return verdict.Run(figures, fiojson.bins(doc), record["rtt"])
+    distance = record["rtt"] if cpus["pinned"] else {"before": None, "after": None}
+    return verdict.Run(figures, fiojson.bins(doc), distance)
