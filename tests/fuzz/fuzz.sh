@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# libFuzzer with address and undefined-behaviour sanitizers: a minute on rings,
-# half a minute on messages. FUZZ_SECONDS says another number for each.
+# libFuzzer with address and undefined-behaviour sanitizers: a minute on rings, half a
+# minute each on vhost-user messages and on NBD clients. FUZZ_SECONDS says another number for each.
 . "$(dirname "$0")/../lib.sh"
 
 [ -n "${CHECK_FULL-}" ] || skip "make check-full runs it"
@@ -15,7 +15,7 @@ fuzz()
 {
 	local name=$1 seconds=${FUZZ_SECONDS:-$2}
 
-	clang "${flags[@]}" -o "$name" "$SRC/tests/fuzz/$name.c" "${parts[@]}" -lm
+	clang "${flags[@]}" -o "$name" "$SRC/tests/fuzz/$name.c" "${parts[@]}" -laio -luring -lm
 	mkdir "$name.corpus"
 	if ! "./$name" -max_total_time="$seconds" -max_len=2048 -timeout=10 -print_final_stats=1 \
 		"$name.corpus" >log 2>&1; then
@@ -30,3 +30,4 @@ fuzz()
 
 fuzz ring 60
 fuzz messages 30
+fuzz nbd 30
