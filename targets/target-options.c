@@ -15,10 +15,14 @@
 #define DEFAULT_SIZE	(UINT64_C(1) << 30)
 
 const char *const poll_names[] = {
-	[POLL_OFF]	= "off",
-	[POLL_BUSY]	= "busy",
-	[POLL_FIXED]	= "fixed",
-	[POLL_ADAPTIVE]	= "adaptive",
+	[POLL_OFF]		= "off",
+	[POLL_BUSY]		= "busy",
+	[POLL_FIXED]		= "fixed",
+	[POLL_FIXED_1024]	= "fixed-1024",
+	[POLL_ADAPTIVE]		= "adaptive",
+	[POLL_PER_SOURCE]	= "per-source",
+	[POLL_WEIGHTED]		= "weighted",
+	[POLL_RATE]		= "rate",
 	NULL
 };
 
@@ -280,6 +284,9 @@ struct poll_policy target_options_policy(const struct target_options *o)
 		.max_ns = o->poll_max_ns,
 		.grow = o->poll_grow,
 		.shrink = o->poll_shrink,
+		.weight = o->poll_weight,
+		.start_rate = o->poll_start_rate,
+		.stop_idle_ns = o->poll_stop_idle_ns,
 	});
 	return p;
 }

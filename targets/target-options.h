@@ -71,6 +71,9 @@ struct target_options {
 	uint64_t poll_max_ns;
 	uint32_t poll_grow;
 	uint32_t poll_shrink;
+	uint32_t poll_weight;
+	uint32_t poll_start_rate;	/* in a millisecond */
+	uint64_t poll_stop_idle_ns;
 
 	/* vhost-user-blk-target */
 	uint32_t num_queues;

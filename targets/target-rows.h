@@ -92,14 +92,20 @@ extern const char *const wakeup_names[];
 
 #define ROWS_POLLING \
 	{ OPT_TOPIC, .help = "Polling" }, \
-	{ OPT_ENUM, "poll", .def = "adaptive", .names = poll_names, AT(poll), \
-	  .help = "before it sleeps, an iothread polls: never, for ever, for a fixed time, or for a time it adapts as QEMU does" }, \
+	{ OPT_ENUM, "poll", "POLICY", .def = "adaptive", .names = poll_names, AT(poll), \
+	  .help = "how an iothread polls before it sleeps: off (never), busy (for ever), fixed (a time), fixed-1024 (the same with its clock read every 1024 passes), adaptive (QEMU up to 9), per-source (QEMU 10), weighted (QEMU 2026) or rate (vhost 2014)" }, \
 	{ OPT_TIME, "poll-max-ns", "TIME", .def = "32768", .max = 10 * SECOND, AT(poll_max_ns), \
-	  .help = "how long the fixed policy polls and the adaptive one may; 0 for not at all" }, \
+	  .help = "how long the fixed policies poll and QEMU's may; 0 for not at all, in all but busy" }, \
 	{ OPT_U32, "poll-grow", "N", .def = "2", AT(poll_grow), \
-	  .help = "factor by which the adaptive window grows; 0 for QEMU's own, 2" }, \
+	  .help = "factor by which QEMU's windows grow; 0 for its own, 2" }, \
 	{ OPT_U32, "poll-shrink", "N", .def = "0", AT(poll_shrink), \
-	  .help = "divisor by which it shrinks; 0 for down to nothing at once" }
+	  .help = "divisor by which they shrink; 0 for QEMU's own: down to nothing at once, or 2 in weighted" }, \
+	{ OPT_U32, "poll-weight", "N", .def = "0", .max = 63, AT(poll_weight), \
+	  .help = "weighted: the last interval counts for one part in 2^N; 0 for QEMU's own, 3" }, \
+	{ OPT_U32, "poll-start-rate", "N", .def = "1", AT(poll_start_rate), \
+	  .help = "rate: notifications within a millisecond after which a queue is polled; 0 for never" }, \
+	{ OPT_TIME, "poll-stop-idle", "TIME", .def = "3s", .min = 1, .max = 100 * SECOND, AT(poll_stop_idle_ns), \
+	  .help = "rate: how long a polled queue may be idle before it is polled no more" }
 
 #define ROWS_REPORTS \
 	{ OPT_TOPIC, .help = "Reports" }, \

@@ -14,7 +14,12 @@ while read -r passes options; do
 done <<END
 0 --poll off
 0 --poll fixed --poll-max-ns 0
+0 --poll fixed-1024 --poll-max-ns 0
 0 --poll adaptive --poll-max-ns 0
+0 --poll per-source --poll-max-ns 0
+0 --poll weighted --poll-max-ns 0
+0 --poll rate --poll-max-ns 0
+0 --poll rate --poll-start-rate 0
 1 --poll fixed --poll-max-ns 50us
 1 --poll adaptive --poll-max-ns 10ms
 END

@@ -38,7 +38,7 @@ done <<END
 --socket a --queue-size 100|--queue-size: .*power of two
 --socket a --iothreads many|--iothreads: .*1 to 64
 --socket a --cpus x|--cpus: .*list of CPUs
---socket a --poll always|--poll: .*off, busy, fixed, adaptive
+--socket a --poll always|--poll: .*off, busy, fixed, fixed-1024, adaptive, per-source, weighted, rate
 --socket a --poll-max-ns 1h|--poll-max-ns: .*ns, us, ms
 --socket a --poll-grow 1|--poll-grow: .*2 and more
 --socket a --delay soon|--delay: .*fixed.*uniform.*exp.*lognormal

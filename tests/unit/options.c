@@ -93,6 +93,9 @@ static void test_defaults(void **state)
 	assert_true(o.poll_max_ns == 32768);
 	assert_int_equal(o.poll_grow, 2);
 	assert_int_equal(o.poll_shrink, 0);
+	assert_int_equal(o.poll_weight, 0);
+	assert_int_equal(o.poll_start_rate, 1);
+	assert_true(o.poll_stop_idle_ns == 3000000000);
 }
 
 static void test_every_option(void **state)
@@ -115,7 +118,8 @@ static void test_every_option(void **state)
 
 	parse_good(&o, "--socket s --queue-size=2 --iothreads 64 --cpus=0,2-3 "
 		       "--poll busy --poll-max-ns 1ms --poll-grow 3 "
-		       "--poll-shrink=4 --stats f=1");
+		       "--poll-shrink=4 --poll-weight 5 --poll-start-rate 6 "
+		       "--poll-stop-idle 7ms --stats f=1");
 	assert_int_equal(o.queue_size, 2);
 	assert_int_equal(o.iothreads, 64);
 	assert_int_equal(CPU_COUNT(&o.cpus), 3);
@@ -124,6 +128,9 @@ static void test_every_option(void **state)
 	assert_true(o.poll_max_ns == 1000000);
 	assert_int_equal(o.poll_grow, 3);
 	assert_int_equal(o.poll_shrink, 4);
+	assert_int_equal(o.poll_weight, 5);
+	assert_int_equal(o.poll_start_rate, 6);
+	assert_true(o.poll_stop_idle_ns == 7000000);
 	assert_string_equal(o.stats, "f=1");
 }
 
@@ -159,7 +166,8 @@ static void test_bad_values(void **state)
 	parse_bad("--poll-shrink 4294967296",
 		  "--poll-shrink: '4294967296' is out of range (0 to 4294967295)");
 	parse_bad("--poll sometimes",
-		  "--poll: 'sometimes' is not one of off, busy, fixed, adaptive");
+		  "--poll: 'sometimes' is not one of off, busy, fixed, fixed-1024, "
+		  "adaptive, per-source, weighted, rate");
 	parse_bad("--poll-max-ns 1x",
 		  "--poll-max-ns: '1x' is not a time (a number with ns, us, ms or s)");
 	parse_bad("--poll-max-ns 11s",
@@ -268,7 +276,10 @@ static void test_json(void **state)
 				  "  \"poll\": \"fixed\",\n"
 				  "  \"poll-max-ns\": \"4000\",\n"
 				  "  \"poll-grow\": \"2\",\n"
-				  "  \"poll-shrink\": \"0\"\n"
+				  "  \"poll-shrink\": \"0\",\n"
+				  "  \"poll-weight\": \"0\",\n"
+				  "  \"poll-start-rate\": \"1\",\n"
+				  "  \"poll-stop-idle\": \"3000000000\"\n"
 				  "}\n");
 	free(text);
 }
