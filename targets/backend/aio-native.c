@@ -125,6 +125,11 @@ static void refused(struct native *n, int error)
 	channel_finish(n->c, r, error);
 }
 
+static bool is_stuck(const struct native *n)
+{
+	return n->nr_batch && !n->in_flight;
+}
+
 /*
  * Without room in the kernel the batch stays until something has completed; when nothing is
  * in flight, is_stuck() has it tried again in the next turn.
@@ -138,7 +143,7 @@ static void submit_batch(struct deferred *d)
 		int ret = io_submit(n->ctx, n->nr_batch, n->batch);
 
 		if (ret == -EAGAIN || !ret)
-			return;
+			break;
 		if (ret == -EINTR)
 			continue;
 		if (ret < 0) {
@@ -148,11 +153,8 @@ static void submit_batch(struct deferred *d)
 			drop_from_batch(n, ret);
 		}
 	}
-}
-
-static bool is_stuck(const struct native *n)
-{
-	return n->nr_batch && !n->in_flight;
+	if (is_stuck(n))
+		event_source_rearm(&n->source);
 }
 
 /* An event is in the ring. */
@@ -281,8 +283,8 @@ static int native_open(struct channel *c)
 		ret = native_start(c, n);
 	}
 	if (ret) {
-		fprintf(stderr, "%s: --aio native: %s%s\n", c->it->name, strerror(-ret),
-			ret == -EAGAIN ? ", see /proc/sys/fs/aio-max-nr" : "");
+		fprintf(stderr, "%s: --aio native is not available here: %s%s\n", c->it->name, strerror(-ret),
+			ret == -EAGAIN ? " (see /proc/sys/fs/aio-max-nr)" : "");
 		if (n)
 			native_free(n);
 		return ret;

@@ -137,6 +137,14 @@ static void fill_entries(struct uring *u)
 	}
 }
 
+/* Nothing that completes will bring us to submit what is left. */
+static bool is_stuck(const struct uring *u)
+{
+	unsigned int left = io_uring_sq_ready(&u->ring);
+
+	return left && left == u->in_flight;
+}
+
 /* What the kernel does not take now is tried again by a later turn: see is_stuck(). */
 static void submit_entries(struct deferred *d)
 {
@@ -145,14 +153,8 @@ static void submit_entries(struct deferred *d)
 	fill_entries(u);
 	if (io_uring_sq_ready(&u->ring))
 		io_uring_submit_and_get_events(&u->ring);
-}
-
-/* Nothing that completes will bring us to submit what is left. */
-static bool is_stuck(const struct uring *u)
-{
-	unsigned int left = io_uring_sq_ready(&u->ring);
-
-	return left && left == u->in_flight;
+	if (is_stuck(u))
+		event_source_rearm(&u->source);
 }
 
 static bool kernel_calls(const struct uring *u)

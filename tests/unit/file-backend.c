@@ -1,41 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The file backend, through every kind of --aio in a real iothread */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <liburing.h>
-#include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include "targets/backend/channel.h"
-#include "targets/pool/wakeup.h"
+#include "tests/unit/file-fixture.h"
 
-#define BLOCK	4096u
-#define BLOCKS	2048u	/* of the file; more than AIO takes at once */
-
-/**
- * struct mode - a way to the file
- * @aio: how the iothread gets there; NULL for by itself
- * @direct: around the page cache
- * @poll: how the iothread waits
- */
-static const struct mode {
-	const char *name;
-	const struct aio_ops *aio;
-	bool direct;
-	enum poll_mode poll;
-} modes[] = {
+static const struct mode modes[] = {
 	{ "inline", NULL, false, POLL_OFF },
 	{ "inline, direct", NULL, true, POLL_OFF },
 	{ "threads", &threads_aio, false, POLL_OFF },
@@ -49,185 +19,6 @@ static const struct mode {
 	{ "io_uring, direct, adaptive", &io_uring_aio, true, POLL_ADAPTIVE },
 	{ "io_uring, direct, polling", &io_uring_aio, true, POLL_BUSY },
 };
-
-static const struct mode *mode;
-static struct iothread it;
-static struct channel channel;
-static struct backend backend;
-static char path[64];
-static int file;		/* the same file, as somebody else sees it */
-static char *mem;		/* aligned, as large as the file, two blocks on either side */
-static int opened;
-
-static void open_channel(void *arg)
-{
-	const struct channel_config *config = arg;
-
-	opened = channel_open(&channel, &it, config);
-}
-
-static void close_channel(void *arg)
-{
-	(void)arg;
-	channel_close(&channel);
-}
-
-static int start_iothread(void **state)
-{
-	struct channel_config config = {
-		.aio = mode->aio,
-		.pool = { .max_threads = 8, .wakeup = wakeup_list[0] },
-	};
-	struct poll_policy policy;
-	cpu_set_t any;
-
-	(void)state;
-	CPU_ZERO(&any);
-	poll_policy_init(&policy, &(struct poll_config) { .mode = mode->poll, .max_ns = 32768 });
-	assert_int_equal(iothread_start(&it, 0, &any, &policy), 0);
-	iothread_call(&it, open_channel, &config);
-	return opened;
-}
-
-static int stop_iothread(void **state)
-{
-	(void)state;
-	iothread_call(&it, close_channel, NULL);
-	iothread_stop(&it);
-	return 0;
-}
-
-static struct backend_config file_config(void)
-{
-	return (struct backend_config) {
-		.ops = &file_backend, .path = path, .block_size = BLOCK, .direct = mode->direct,
-	};
-}
-
-static int set_up(void **state)
-{
-	const char *tmp = getenv("TMPDIR");
-	struct backend_config config = file_config();
-
-	(void)state;
-	snprintf(path, sizeof(path), "%s/file-backend.XXXXXX", tmp && strlen(tmp) < 32 ? tmp : "/tmp");
-	file = mkstemp(path);
-	assert_true(file >= 0);
-	assert_int_equal(ftruncate(file, BLOCKS * BLOCK), 0);
-	assert_int_equal(backend_open(&backend, &config), 0);
-	assert_int_equal(backend.size, BLOCKS * BLOCK);
-	mem = mmap(NULL, (BLOCKS + 2) * BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_true(mem != MAP_FAILED);
-	mem += BLOCK;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	munmap(mem - BLOCK, (BLOCKS + 2) * BLOCK);
-	backend_close(&backend);
-	close(file);
-	unlink(path);
-	return 0;
-}
-
-/* Requests on their way */
-
-static sem_t finished;
-
-static void done(struct blk_request *r)
-{
-	(void)r;
-	sem_post(&finished);
-}
-
-struct batch {
-	struct blk_request *r;
-	unsigned int nr;
-};
-
-static void submit_batch(void *arg)
-{
-	struct batch *b = arg;
-
-	for (unsigned int i = 0; i < b->nr; i++) {
-		b->r[i].backend = &backend;
-		b->r[i].done = done;
-		if (channel_submit(&channel, &b->r[i]))
-			sem_post(&finished);
-	}
-}
-
-/* All at once; returns when all are done */
-static void execute_all(struct blk_request *r, unsigned int nr)
-{
-	struct batch b = { r, nr };
-
-	sem_init(&finished, 0, 0);
-	iothread_call(&it, submit_batch, &b);
-	for (unsigned int i = 0; i < nr; i++)
-		while (sem_wait(&finished) && errno == EINTR)
-			;
-	sem_destroy(&finished);
-}
-
-static int execute(struct blk_request r)
-{
-	execute_all(&r, 1);
-	return r.result;
-}
-
-static int rw(enum request_kind kind, char *where, uint64_t offset, uint64_t len)
-{
-	struct iovec iov = { where, len };
-
-	return execute((struct blk_request) {
-		.kind = kind, .iov = &iov, .nr_iov = 1, .offset = offset, .len = len,
-	});
-}
-
-static int range(enum request_kind kind, unsigned int flags, uint64_t offset, uint64_t len)
-{
-	return execute((struct blk_request) {
-		.kind = kind, .flags = flags, .offset = offset, .len = len,
-	});
-}
-
-/* Every block differs from every other. */
-static void fill(char *where, unsigned int seed)
-{
-	for (unsigned int i = 0; i < BLOCK; i += sizeof(seed)) {
-		memcpy(where + i, &seed, sizeof(seed));
-		seed = seed * 1664525u + 1013904223u;
-	}
-}
-
-static void fill_file(void)
-{
-	for (unsigned int i = 0; i < BLOCKS; i++)
-		fill(mem + i * BLOCK, i);
-	assert_int_equal(pwrite(file, mem, BLOCKS * BLOCK, 0), BLOCKS * BLOCK);
-}
-
-static void assert_file_has(const char *want, uint64_t offset, uint64_t len)
-{
-	char *got = malloc(len);
-
-	assert_int_equal(pread(file, got, len, offset), len);
-	assert_memory_equal(got, want, len);
-	free(got);
-}
-
-static void assert_zeroes(uint64_t block, uint64_t nr)
-{
-	char *zeroes = calloc(nr, BLOCK);
-
-	assert_file_has(zeroes, block * BLOCK, nr * BLOCK);
-	free(zeroes);
-}
-
-/* The tests */
 
 /* One request a block, in an order that is not the file's, all at once */
 static void all_blocks(enum request_kind kind)
@@ -563,18 +354,6 @@ static const struct CMUnitTest other_tests[] = {
 	cmocka_unit_test(test_zeroes_written_out),
 	cmocka_unit_test(test_what_opens),
 };
-
-static bool can_run(const struct mode *m)
-{
-	struct io_uring ring;
-	int ret = m->aio == &io_uring_aio ? io_uring_queue_init(1, &ring, 0) : 0;
-
-	if (m->aio == &io_uring_aio && !ret)
-		io_uring_queue_exit(&ring);
-	if (ret)
-		print_message("left out: %s: %s\n", m->name, strerror(-ret));
-	return !ret;
-}
 
 int main(void)
 {
