@@ -14,6 +14,7 @@
  * @head: names the request when it is returned: its first descriptor in a split ring, its
  *	buffer id in a packed one
  * @count: descriptors it takes in a packed ring
+ * @entry: its entry in a packed ring's record of requests in flight, where there is one
  * @nr_read: pieces the device reads, first in @iov
  * @nr_write: pieces the device writes, behind them
  * @iov: host addresses
@@ -21,6 +22,7 @@
 struct vq_chain {
 	uint16_t head;
 	uint16_t count;
+	uint16_t entry;
 	uint16_t nr_read;
 	uint16_t nr_write;
 	struct iovec iov[VQ_IOV_MAX];

@@ -89,6 +89,25 @@ static int walk_table(const struct packed_device *d, const struct guest_memory *
 }
 
 /**
+ * packed_device_add - add what a descriptor refers to, memory or a table, to a request
+ * @d: the queue
+ * @mem: the driver's memory
+ * @desc: the descriptor, in this host's byte order
+ * @first: it is the request's first one
+ * @c: the request
+ *
+ * Return: 0, -EINVAL for a bad indirect table, or what vq_chain_add() says.
+ */
+int packed_device_add(const struct packed_device *d, const struct guest_memory *mem,
+		      const struct vring_packed_desc *desc, bool first, struct vq_chain *c)
+{
+	/* A list has tables or segments (2.8.5), and a table only by itself (2.8.19). */
+	if (desc->flags & VRING_DESC_F_INDIRECT)
+		return first ? walk_table(d, mem, desc, c) : -EINVAL;
+	return vq_chain_add(c, mem, desc->addr, desc->len, desc->flags & VRING_DESC_F_WRITE);
+}
+
+/**
  * packed_device_pop - take the next request
  * @d: the queue
  * @mem: the driver's memory
@@ -114,19 +133,15 @@ int packed_device_pop(struct packed_device *d, const struct guest_memory *mem, s
 		if (unlikely(count == d->num))
 			return -ELOOP;
 		desc = read_desc(&d->desc[packed_index(pos, d->num)]);
-		if (desc.flags & VRING_DESC_F_INDIRECT)
-			ret = count ? -EINVAL : walk_table(d, mem, &desc, c);
-		else
-			ret = vq_chain_add(c, mem, desc.addr, desc.len,
-					   desc.flags & VRING_DESC_F_WRITE);
+		ret = packed_device_add(d, mem, &desc, !count, c);
 		if (ret)
 			return ret;
 		pos = packed_advance(pos, 1, d->num);
 		count++;
 	} while (desc.flags & VRING_DESC_F_NEXT);
 
-	/* What has been taken and not been returned is not the driver's to reuse. */
-	if (unlikely(packed_distance(d->used, d->avail, d->num) + count > d->num))
+	/* What the driver has not been given back is not its to reuse. */
+	if (unlikely(packed_distance(d->published, d->avail, d->num) + count > d->num))
 		return -EOVERFLOW;
 	/* The last one names the list (2.8.6). */
 	c->head = desc.id;

@@ -29,6 +29,8 @@ int packed_device_init(struct packed_device *d, const struct guest_memory *mem, 
 		       uint64_t desc, uint64_t driver_area, uint64_t device_area);
 void packed_device_resume(struct packed_device *d, unsigned int avail, unsigned int used);
 int packed_device_pop(struct packed_device *d, const struct guest_memory *mem, struct vq_chain *c);
+int packed_device_add(const struct packed_device *d, const struct guest_memory *mem,
+		      const struct vring_packed_desc *desc, bool first, struct vq_chain *c);
 unsigned int packed_device_seen(const struct packed_device *d);
 void packed_device_push(struct packed_device *d, uint16_t id, uint16_t count, uint32_t written);
 bool packed_device_publish(struct packed_device *d);

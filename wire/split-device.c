@@ -87,11 +87,23 @@ static int enter_table(const struct split_device *d, const struct guest_memory *
 	return 0;
 }
 
-static int walk(const struct split_device *d, const struct guest_memory *mem, struct vq_chain *c)
+/**
+ * split_device_read - read the descriptors of a request
+ * @d: the queue
+ * @mem: the driver's memory
+ * @c: the request, of which the head is set, below the queue size; the rest is filled in
+ *
+ * Return: 0, or a negative errno as split_device_pop() has it.
+ */
+int split_device_read(const struct split_device *d, const struct guest_memory *mem,
+		      struct vq_chain *c)
 {
 	const struct vring_desc *table = d->desc;
 	unsigned int num = d->num;
 	struct vring_desc desc = read_desc(&table[c->head]);
+
+	c->nr_read = 0;
+	c->nr_write = 0;
 
 	/* A chain visits each descriptor once at most, so a longer one is a loop. */
 	for (unsigned int steps = 1; ; steps++) {
@@ -144,10 +156,7 @@ int split_device_pop(struct split_device *d, const struct guest_memory *mem, str
 	c->head = ring_load16(&d->avail->ring[d->avail_idx & (d->num - 1)], memory_order_relaxed);
 	if (unlikely(c->head >= d->num))
 		return -ERANGE;
-	c->nr_read = 0;
-	c->nr_write = 0;
-
-	ret = walk(d, mem, c);
+	ret = split_device_read(d, mem, c);
 	if (ret)
 		return ret;
 	d->avail_idx++;

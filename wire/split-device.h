@@ -28,6 +28,8 @@ struct split_device {
 int split_device_init(struct split_device *d, const struct guest_memory *mem, unsigned int num,
 		      uint64_t desc, uint64_t avail, uint64_t used);
 void split_device_resume(struct split_device *d, uint16_t avail_idx);
+int split_device_read(const struct split_device *d, const struct guest_memory *mem,
+		      struct vq_chain *c);
 int split_device_pop(struct split_device *d, const struct guest_memory *mem, struct vq_chain *c);
 void split_device_push(struct split_device *d, uint16_t head, uint32_t written);
 bool split_device_publish(struct split_device *d);

@@ -29,6 +29,8 @@ enum vu_request {
 	VU_SET_VRING_ENABLE = 18,
 	VU_GET_CONFIG = 24,
 	VU_SET_CONFIG = 25,
+	VU_GET_INFLIGHT_FD = 31,
+	VU_SET_INFLIGHT_FD = 32,
 	VU_GET_MAX_MEM_SLOTS = 36,
 	VU_ADD_MEM_REG = 37,
 	VU_REM_MEM_REG = 38,
@@ -42,6 +44,7 @@ enum vu_protocol_feature {
 	VU_PROTOCOL_F_MQ = 0,
 	VU_PROTOCOL_F_REPLY_ACK = 3,
 	VU_PROTOCOL_F_CONFIG = 9,
+	VU_PROTOCOL_F_INFLIGHT_SHMFD = 12,
 	VU_PROTOCOL_F_CONFIGURE_MEM_SLOTS = 15,
 };
 
@@ -96,6 +99,15 @@ struct vu_config {
 	uint8_t data[VU_CONFIG_MAX];
 } __attribute__((packed));
 
+/* Peers send it with the padding that a compiler adds, and SPDK takes no other. */
+struct vu_inflight {
+	uint64_t mmap_size;
+	uint64_t mmap_offset;
+	uint16_t num_queues;
+	uint16_t queue_size;
+	uint32_t padding;
+} __attribute__((packed));
+
 struct vu_header {
 	uint32_t request;
 	uint32_t flags;
@@ -116,6 +128,7 @@ struct vu_msg {
 		struct vu_mem_table table;
 		struct vu_mem_reg reg;
 		struct vu_config config;
+		struct vu_inflight inflight;
 	} __attribute__((packed));
 	int fd[VU_MAX_FDS];
 	unsigned int nr_fds;

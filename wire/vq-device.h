@@ -2,18 +2,20 @@
 #ifndef WIRE_VQ_DEVICE_H
 #define WIRE_VQ_DEVICE_H
 
-#include "wire/packed-device.h"
-#include "wire/split-device.h"
+#include "base/cpu.h"
+#include "wire/inflight.h"
 
 /**
  * struct vq_device - the device's side of a virtqueue of either format
  * @is_packed: VIRTIO_F_RING_PACKED was negotiated
+ * @inflight: record of what is in flight, NULL without one
  *
  * The functions below are those of wire/split-device.c and wire/packed-device.c; see
  * there. The format of a queue never changes, so the branch costs next to nothing.
  */
 struct vq_device {
 	bool is_packed;
+	struct vq_inflight *inflight;
 	union {
 		struct split_device split;
 		struct packed_device packed;
@@ -36,6 +38,13 @@ int vq_device_init(struct vq_device *d, const struct guest_memory *mem, uint64_t
 		   unsigned int num, const struct vq_addresses *at);
 int vq_device_resume(struct vq_device *d, uint32_t base);
 uint32_t vq_device_base(const struct vq_device *d);
+int vq_device_track(struct vq_device *d, struct vq_inflight *t, bool recover);
+int vq_device_again(struct vq_device *d, const struct guest_memory *mem, struct vq_chain *c);
+
+/* What the functions below are with a record to keep. */
+int vq_device_pop_tracked(struct vq_device *d, const struct guest_memory *mem, struct vq_chain *c);
+void vq_device_push_tracked(struct vq_device *d, const struct vq_chain *c, uint32_t written);
+bool vq_device_publish_tracked(struct vq_device *d);
 
 /* Whether a queue can have so many entries (VIRTIO 1.2, 2.7 and 2.8). */
 static inline bool vq_size_valid(bool is_packed, unsigned int num)
@@ -68,6 +77,8 @@ static inline unsigned int vq_device_at(const struct vq_device *d)
 static inline int vq_device_pop(struct vq_device *d, const struct guest_memory *mem,
 				struct vq_chain *c)
 {
+	if (unlikely(d->inflight))
+		return vq_device_pop_tracked(d, mem, c);
 	return d->is_packed ? packed_device_pop(&d->packed, mem, c) :
 			      split_device_pop(&d->split, mem, c);
 }
@@ -75,7 +86,9 @@ static inline int vq_device_pop(struct vq_device *d, const struct guest_memory *
 /* Of @c only what names the request and how much of the ring it takes count. */
 static inline void vq_device_push(struct vq_device *d, const struct vq_chain *c, uint32_t written)
 {
-	if (d->is_packed)
+	if (unlikely(d->inflight))
+		vq_device_push_tracked(d, c, written);
+	else if (d->is_packed)
 		packed_device_push(&d->packed, c->head, c->count, written);
 	else
 		split_device_push(&d->split, c->head, written);
@@ -90,6 +103,8 @@ static inline bool vq_device_unpublished(const struct vq_device *d)
 
 static inline bool vq_device_publish(struct vq_device *d)
 {
+	if (unlikely(d->inflight))
+		return vq_device_publish_tracked(d);
 	return d->is_packed ? packed_device_publish(&d->packed) : split_device_publish(&d->split);
 }
 

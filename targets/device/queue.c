@@ -107,8 +107,11 @@ static struct queue_request *first_free(struct queue *q)
 	return r;
 }
 
-/* Take the next request of the ring; returns 1, 0 without one, a negative errno for a broken one. */
-static int take_request(struct queue *q)
+/*
+ * Take the next request of the ring, or of those an earlier device left; returns 1, 0 without
+ * one, a negative errno for a broken one.
+ */
+static int take_request(struct queue *q, bool left)
 {
 	struct queue_request *r = first_free(q);
 	int ret;
@@ -116,7 +119,8 @@ static int take_request(struct queue *q)
 	/* A driver may not have more in flight than the ring holds. */
 	if (!r)
 		return -EOVERFLOW;
-	ret = vq_device_pop(&q->ring, q->mem, &r->vblk.chain);
+	ret = left ? vq_device_again(&q->ring, q->mem, &r->vblk.chain) :
+		     vq_device_pop(&q->ring, q->mem, &r->vblk.chain);
 	if (ret <= 0)
 		return ret;
 	ret = vblk_submit(&r->vblk, q->dev, &q->lane->channel);
@@ -141,12 +145,24 @@ static void take_requests(struct queue *q)
 	if (!vq_device_has_avail(&q->ring))
 		return;
 	end = vq_device_seen(&q->ring);
-	while (vq_device_at(&q->ring) != end && (ret = take_request(q)) > 0)
+	while (vq_device_at(&q->ring) != end && (ret = take_request(q, false)) > 0)
 		taken++;
 	if (ret < 0)
 		fail(q, ret);
 	publish(q);
 	hist_add(&stats(q)->batch, taken);
+}
+
+/* What an earlier device took and did not answer comes first, in the order it was taken in. */
+static void take_left(struct queue *q)
+{
+	int ret;
+
+	while ((ret = take_request(q, true)) > 0)
+		;
+	if (ret < 0)
+		fail(q, ret);
+	publish(q);
 }
 
 static bool queue_poll(struct event_source *s, uint64_t now)
@@ -234,11 +250,13 @@ static void start_in_thread(void *arg)
 	s->ret = iothread_add_source(&l->it, &q->source);
 	if (s->ret)
 		channel_release(&l->channel, vq_device_num(&q->ring));
+	else
+		take_left(q);
 }
 
 /**
  * queue_start - let an iothread serve a queue
- * @q: the queue with ring, device, memory, kick and call descriptors set
+ * @q: the queue with ring, device, memory, record, kick and call descriptors set
  * @lane: who is to serve it
  * @base: where to begin, see vq_device_resume()
  *
@@ -258,6 +276,8 @@ int queue_start(struct queue *q, struct lane *lane, uint32_t base)
 	q->stopping = false;
 	q->in_flight = 0;
 	ret = vq_device_resume(&q->ring, base);
+	if (!ret && q->inflight)
+		ret = vq_device_track(&q->ring, q->inflight, q->recover);
 	if (!ret)
 		ret = alloc_requests(q);
 	if (ret)

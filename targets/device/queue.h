@@ -24,6 +24,8 @@ struct queue_request {
  * @dev: the device
  * @ring: the virtqueue
  * @mem: the driver's memory
+ * @inflight: record to keep of what is in flight, NULL without one
+ * @recover: the record may be an earlier device's, who left requests
  * @call_fd: eventfd to notify the driver, or -1
  * @on_broken: told of a request that cannot be answered; the queue has stopped looking
  * @owner: argument of @on_broken
@@ -42,6 +44,8 @@ struct queue {
 	struct blk_device *dev;
 	struct vq_device ring;
 	const struct guest_memory *mem;
+	struct vq_inflight *inflight;
+	bool recover;
 	int call_fd;
 	void (*on_broken)(void *owner, struct queue *q, int err);
 	void *owner;

@@ -37,8 +37,8 @@ struct watched {
  * comes from access to shared memory, and nobody who holds the lock does that.
  */
 static atomic_flag lock = ATOMIC_FLAG_INIT;
-static struct watched watched[SESSIONS_MAX * GUEST_MEMORY_REGIONS];
-static const unsigned int nr_watched = SESSIONS_MAX * GUEST_MEMORY_REGIONS;
+static struct watched watched[SESSIONS_MAX * (GUEST_MEMORY_REGIONS + 1)];
+static const unsigned int nr_watched = SESSIONS_MAX * (GUEST_MEMORY_REGIONS + 1);
 
 static struct sigaction previous;
 

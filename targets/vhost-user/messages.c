@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "targets/vhost-user/lost-memory.h"
 #include "targets/vhost-user/session.h"
@@ -14,7 +16,8 @@
 
 #define PROTOCOL_FEATURES \
 	((1ull << VU_PROTOCOL_F_MQ) | (1ull << VU_PROTOCOL_F_REPLY_ACK) | \
-	 (1ull << VU_PROTOCOL_F_CONFIG) | (1ull << VU_PROTOCOL_F_CONFIGURE_MEM_SLOTS))
+	 (1ull << VU_PROTOCOL_F_CONFIG) | (1ull << VU_PROTOCOL_F_INFLIGHT_SHMFD) | \
+	 (1ull << VU_PROTOCOL_F_CONFIGURE_MEM_SLOTS))
 
 static int reply_u64(struct vu_msg *msg, uint64_t value)
 {
@@ -281,6 +284,66 @@ static int set_config(struct session *s, struct vu_msg *msg)
 				       msg->config.data);
 }
 
+static bool inflight_fits(const struct session *s, const struct vu_inflight *i)
+{
+	return i->num_queues && i->num_queues <= s->server->num_queues && i->queue_size &&
+	       i->queue_size <= s->server->queue_size;
+}
+
+static uint64_t inflight_bytes(const struct session *s, const struct vu_inflight *i)
+{
+	return i->num_queues * (uint64_t)vq_inflight_bytes(session_packed(s), i->queue_size);
+}
+
+/* "Inflight I/O tracking": the memory is ours to make and the front end's to keep. */
+static int get_inflight_fd(struct session *s, struct vu_msg *msg)
+{
+	uint64_t size = inflight_bytes(s, &msg->inflight);
+	int fd;
+
+	if (!inflight_fits(s, &msg->inflight))
+		return -EINVAL;
+	fd = memfd_create("fio-dataplane in flight", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	msg->fd[msg->nr_fds++] = fd;
+	/* Who else keeps it then cannot make it shorter either. */
+	if (ftruncate(fd, size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -errno;
+	msg->inflight.mmap_size = size;
+	msg->inflight.mmap_offset = 0;
+	msg->h.size = sizeof(msg->inflight);
+	return REPLY;
+}
+
+static int set_inflight_fd(struct session *s, struct vu_msg *msg)
+{
+	const struct vu_inflight *i = &msg->inflight;
+	struct guest_region region;
+	int ret;
+
+	if (msg->nr_fds != 1 || !inflight_fits(s, i) || i->mmap_size < inflight_bytes(s, i) ||
+	    i->mmap_offset % 8)
+		return -EINVAL;
+	ret = guest_region_map(&region, 0, 0, i->mmap_size, i->mmap_offset, msg->fd[0]);
+	if (ret)
+		return ret;
+	ret = lost_memory_watch(s, &region, msg->fd[0]);
+	if (ret) {
+		session_unmap(&region);
+		return ret;
+	}
+	session_pause(s);
+	if (s->inflight.size)
+		session_unmap(&s->inflight);
+	s->inflight = region;
+	s->inflight_queues = i->num_queues;
+	s->inflight_size = i->queue_size;
+	for (unsigned int q = 0; q < i->num_queues; q++)
+		s->vring[q].recover = true;
+	return session_resume(s);
+}
+
 /**
  * struct handler - what to do with a message
  * @fn: does it
@@ -312,6 +375,8 @@ static const struct handler handlers[VU_REQUEST_MAX] = {
 	[VU_SET_VRING_ENABLE] = { set_vring_enable, sizeof(struct vu_vring_state), 0 },
 	[VU_GET_CONFIG] = { get_config, offsetof(struct vu_config, data), 0 },
 	[VU_SET_CONFIG] = { set_config, offsetof(struct vu_config, data), 0 },
+	[VU_GET_INFLIGHT_FD] = { get_inflight_fd, offsetof(struct vu_inflight, padding), 0 },
+	[VU_SET_INFLIGHT_FD] = { set_inflight_fd, offsetof(struct vu_inflight, padding), 1 },
 	[VU_GET_MAX_MEM_SLOTS] = { get_max_mem_slots, 0, 0 },
 	[VU_ADD_MEM_REG] = { add_mem_reg, sizeof(struct vu_mem_reg), 1 },
 	[VU_REM_MEM_REG] = { rem_mem_reg, sizeof(struct vu_mem_reg), 1 },
@@ -319,9 +384,12 @@ static const struct handler handlers[VU_REQUEST_MAX] = {
 
 static int send_reply(struct session *s, struct vu_msg *msg)
 {
+	int ret;
+
 	msg->h.flags = VU_VERSION | VU_FLAG_REPLY;
+	ret = vu_send(s->sock, msg);
 	vu_close_fds(msg);
-	return vu_send(s->sock, msg);
+	return ret;
 }
 
 /**
@@ -354,6 +422,7 @@ int session_handle(struct session *s, struct vu_msg *msg)
 	if (wants_ack) {
 		int sent;
 
+		vu_close_fds(msg);
 		reply_u64(msg, ret ? 1 : 0);
 		sent = send_reply(s, msg);
 		if (!ret)

@@ -61,6 +61,7 @@ static void stop_vring(struct vu_vring *v, bool at_once)
 		return;
 	queue_stop(&v->queue, at_once);
 	v->base = vq_device_base(&v->queue.ring);
+	vq_inflight_close(&v->inflight);
 	v->running = false;
 }
 
@@ -87,6 +88,8 @@ void session_free(struct session *s)
 	}
 	for (unsigned int i = 0; i < s->mem.nr; i++)
 		session_unmap(&s->mem.region[i]);
+	if (s->inflight.size)
+		session_unmap(&s->inflight);
 	close(s->sock);
 	free(s->vring);
 	free(s);
@@ -144,6 +147,23 @@ static int set_nonblocking(int fd)
 	return 0;
 }
 
+/* A queue without a record runs too, but requests in flight would die with the target. */
+static int open_record(struct session *s, unsigned int index)
+{
+	struct vu_vring *v = &s->vring[index];
+	size_t bytes = vq_inflight_bytes(session_packed(s), s->inflight_size);
+
+	if (index >= s->inflight_queues)
+		return 0;
+	/* Features may have changed since the front end gave it. */
+	if (v->num > s->inflight_size || (index + 1) * bytes > s->inflight.size)
+		return -EINVAL;
+	v->queue.inflight = &v->inflight;
+	v->queue.recover = v->recover;
+	return vq_inflight_open(&v->inflight, session_packed(s), s->inflight_size,
+				s->inflight.host + index * bytes);
+}
+
 static int start_vring(struct session *s, unsigned int index)
 {
 	struct vu_vring *v = &s->vring[index];
@@ -168,10 +188,16 @@ static int start_vring(struct session *s, unsigned int index)
 	if (!ret && v->call_fd >= 0)
 		ret = set_nonblocking(v->call_fd);
 	if (!ret)
-		ret = queue_start(q, &srv->lanes[(s->id + index) % srv->nr_lanes], v->base);
+		ret = open_record(s, index);
 	if (!ret)
-		v->running = true;
-	return ret;
+		ret = queue_start(q, &srv->lanes[(s->id + index) % srv->nr_lanes], v->base);
+	if (ret) {
+		vq_inflight_close(&v->inflight);
+		return ret;
+	}
+	v->running = true;
+	v->recover = false;
+	return 0;
 }
 
 /**

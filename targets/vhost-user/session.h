@@ -17,6 +17,8 @@
  * @call_fd: -1 without
  * @err_fd: -1 without
  * @enabled: by SET_VRING_ENABLE
+ * @inflight: its record of what is in flight, while @running
+ * @recover: the front end has given the record, and no queue was started with it yet
  */
 struct vu_vring {
 	struct queue queue;
@@ -29,6 +31,8 @@ struct vu_vring {
 	int err_fd;
 	bool enabled;
 	bool running;
+	struct vq_inflight inflight;
+	bool recover;
 };
 
 /**
@@ -40,6 +44,9 @@ struct vu_vring {
  * @features: negotiated features
  * @protocol: negotiated protocol features
  * @mem: its memory
+ * @inflight: what it keeps for us of requests in flight; its size is 0 without
+ * @inflight_queues: queues of which @inflight has records
+ * @inflight_size: entries of each record
  * @vring: one for each queue of the device
  * @queue_error: why an iothread gave a queue up, 0 while none has; the first reason stays
  * @finish: the target is about to end: requests in flight are waited for
@@ -53,6 +60,9 @@ struct session {
 	uint64_t features;
 	uint64_t protocol;
 	struct guest_memory mem;
+	struct guest_region inflight;
+	unsigned int inflight_queues;
+	unsigned int inflight_size;
 	struct vu_vring *vring;
 	atomic_int queue_error;
 	atomic_bool finish;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The target dies while nothing is in flight and is started again, and the guest,
-# whose QEMU connects anew, goes on. (What was in flight when a target dies could
-# only be recovered with the shared in-flight area, which the target has not.)
+# whose QEMU connects anew, goes on. (What was in flight when a target dies: see
+# reconnect-writing.sh.)
 # timeout: 240
 . "$(dirname "$0")/guest.sh"
 

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <stdlib.h>
+#include "wire/inflight.h"
+
+/*
+ * The packed ring's half: descriptors are overwritten by used ones before their requests
+ * have been returned, so the record has copies, a list of entries for each request. What is
+ * on the list of free entries is not in flight, whatever else an entry says.
+ */
+
+/* See wire/inflight.c. */
+static void step(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* Where the ring is used, and where it was before this batch: changed together or not at all. */
+static void store_used(struct inflight_packed *r, unsigned int used, unsigned int old, unsigned int num)
+{
+	typedef _Atomic uint64_t word __attribute__((may_alias));
+	uint64_t v = htole64((uint64_t)packed_index(used, num) |
+			     (uint64_t)packed_index(old, num) << 16 |
+			     (uint64_t)(used < num) << 32 | (uint64_t)(old < num) << 40);
+
+	_Static_assert(offsetof(struct inflight_packed, used_idx) == 16 &&
+		       offsetof(struct inflight_packed, old_used_idx) == 18 &&
+		       offsetof(struct inflight_packed, used_wrap_counter) == 20 &&
+		       offsetof(struct inflight_packed, old_used_wrap_counter) == 21, "vhost-user");
+	step();
+	atomic_store_explicit((word *)&r->used_idx, v, memory_order_relaxed);
+	step();
+}
+
+static unsigned int position(uint16_t index, uint8_t wrap, unsigned int num)
+{
+	return packed_from_wire((index & 0x7fff) | (wrap ? 0x8000 : 0), num);
+}
+
+/*
+ * Finds out how far the ring is used and where the free entries begin. Whether a batch that
+ * was under way has reached the driver is seen in the ring. Returns 2 * num for a record
+ * that no device has written.
+ */
+static unsigned int settle_batch(const struct inflight_packed *r, const struct packed_device *d,
+				 uint16_t *free_head)
+{
+	unsigned int used = position(r->used_idx, r->used_wrap_counter, d->num);
+	unsigned int old = position(r->old_used_idx, r->old_used_wrap_counter, d->num);
+	uint16_t flags;
+
+	*free_head = r->old_free_head;
+	if (used == 2 * d->num || old == 2 * d->num)
+		return 2 * d->num;
+	if (used == old)
+		return old;
+	flags = ring_load16(&d->desc[packed_index(old, d->num)].flags, memory_order_acquire);
+	if ((flags & (PACKED_AVAIL | PACKED_USED)) == packed_avail_flags(old, d->num))
+		return old;
+	*free_head = r->free_head;
+	return used;
+}
+
+/* Nothing on the list of free entries is in flight. */
+static void clear_free(struct vq_inflight *t, uint16_t free_head)
+{
+	struct inflight_packed *r = t->packed;
+
+	for (unsigned int i = 0; i < t->num && free_head < t->num; i++) {
+		r->desc[free_head].inflight = 0;
+		free_head = r->desc[free_head].next;
+	}
+}
+
+/* Walk the entries of a request; returns how many they are, 0 for a list that cannot be. */
+static unsigned int claim(struct vq_inflight *t, uint16_t entry, bool *claimed)
+{
+	const struct inflight_packed_desc *desc = t->packed->desc;
+	unsigned int n = desc[entry].num;
+
+	if (!n || n > t->num)
+		return 0;
+	for (unsigned int i = 0, e = entry; i < n; i++) {
+		if (e >= t->num || claimed[e])
+			return 0;
+		claimed[e] = true;
+		t->last[entry] = e;
+		t->next[e] = desc[e].next;
+		e = t->next[e];
+	}
+	return n;
+}
+
+/*
+ * Make one list of all that is not claimed. It only ever links free entries, so a device
+ * killed in here leaves no other in flight than it found.
+ */
+static void link_free(struct vq_inflight *t, const bool *claimed)
+{
+	struct inflight_packed *r = t->packed;
+
+	t->free = t->num;
+	for (unsigned int i = t->num; i-- > 0; ) {
+		if (claimed[i])
+			continue;
+		r->desc[i].inflight = 0;
+		t->next[i] = t->free;
+		r->desc[i].next = t->free;
+		t->free = i;
+	}
+	step();
+	r->free_head = t->free;
+	r->old_free_head = t->free;
+	step();
+}
+
+/*
+ * A batch that has not reached the driver has left used descriptors behind, all but the
+ * first of it. The driver would take them for answers once it gets there.
+ */
+static void hide_unshown(const struct packed_device *d, unsigned int used, unsigned int in_flight)
+{
+	for (unsigned int i = 0; i < in_flight; i++) {
+		unsigned int pos = packed_advance(used, i, d->num);
+		__virtio16 *flags = &d->desc[packed_index(pos, d->num)].flags;
+		uint16_t now = ring_load16(flags, memory_order_relaxed);
+		uint16_t want = packed_avail_flags(pos, d->num);
+
+		if ((now & (PACKED_AVAIL | PACKED_USED)) != want)
+			ring_store16(flags, (now & ~(PACKED_AVAIL | PACKED_USED)) | want,
+				     memory_order_relaxed);
+	}
+}
+
+static int recover(struct vq_inflight *t, struct packed_device *d, bool *claimed,
+		   struct inflight_left *left)
+{
+	const struct inflight_packed_desc *desc = t->packed->desc;
+	unsigned int used, n = 0, in_flight = 0;
+	uint16_t free_head;
+
+	used = settle_batch(t->packed, d, &free_head);
+	if (used == 2 * d->num)
+		return -EUCLEAN;
+	clear_free(t, free_head);
+	for (unsigned int i = 0; i < t->num; i++) {
+		unsigned int count;
+
+		if (!desc[i].inflight)
+			continue;
+		count = claim(t, i, claimed);
+		in_flight += count;
+		if (!count || in_flight > d->num)
+			return -EUCLEAN;
+		left[n++] = (struct inflight_left) { desc[i].counter, i };
+	}
+	hide_unshown(d, used, in_flight);
+	packed_device_resume(d, packed_advance(used, in_flight, d->num), used);
+	vq_inflight_order(t, left, n);
+	return 0;
+}
+
+/**
+ * inflight_packed_resume - begin to keep the record of a queue, or go on where it ends
+ * @t: the record, opened
+ * @d: the queue, resumed; it is resumed once more where the record says
+ * @from_record: go by what the record says, if it says something; else nothing is in flight
+ *
+ * Return: 0, -ENOMEM, or -EUCLEAN for a record that no device has written.
+ */
+int inflight_packed_resume(struct vq_inflight *t, struct packed_device *d, bool from_record)
+{
+	struct inflight_packed *r = t->packed;
+	bool *claimed = calloc(t->num, sizeof(*claimed));
+	struct inflight_left *left = calloc(t->num, sizeof(*left));
+	int ret = claimed && left ? 0 : -ENOMEM;
+
+	if (!ret && from_record && r->version == INFLIGHT_VERSION)
+		ret = recover(t, d, claimed, left);
+	else if (!ret)
+		vq_inflight_order(t, left, 0);
+	if (!ret) {
+		link_free(t, claimed);
+		store_used(r, d->used, d->used, d->num);
+		r->desc_num = t->num;
+		step();
+		r->version = INFLIGHT_VERSION;
+	}
+	free(claimed);
+	free(left);
+	return ret;
+}
+
+/**
+ * inflight_packed_taken - note that a request has been taken
+ * @t: the record
+ * @d: the queue
+ * @pos: where the request was in the ring
+ * @c: the request; its entry is filled in
+ */
+void inflight_packed_taken(struct vq_inflight *t, const struct packed_device *d, unsigned int pos,
+			   struct vq_chain *c)
+{
+	struct inflight_packed *r = t->packed;
+	unsigned int head = t->free, e = head;
+
+	for (unsigned int i = 0; i < c->count; i++, e = t->next[e]) {
+		const volatile struct vring_packed_desc *from = &d->desc[packed_index(pos, d->num)];
+
+		r->desc[e].addr = le64toh(from->addr);
+		r->desc[e].len = le32toh(from->len);
+		r->desc[e].id = le16toh(from->id);
+		r->desc[e].flags = le16toh(from->flags);
+		t->last[head] = e;
+		pos = packed_advance(pos, 1, d->num);
+	}
+	r->desc[head].last = t->last[head];
+	r->desc[head].num = c->count;
+	r->desc[head].counter = t->counter++;
+	r->desc[head].inflight = 1;
+	r->free_head = e;
+	/* From here on it is. */
+	step();
+	r->old_free_head = e;
+	step();
+	t->free = e;
+	c->entry = head;
+}
+
+/**
+ * inflight_packed_again - read a request that an earlier device left
+ * @t: the record
+ * @d: the queue
+ * @mem: the driver's memory
+ * @entry: the request's first entry
+ * @c: filled in
+ *
+ * Return: 0, or a negative errno as packed_device_pop() has it.
+ */
+int inflight_packed_again(struct vq_inflight *t, const struct packed_device *d,
+			  const struct guest_memory *mem, uint16_t entry, struct vq_chain *c)
+{
+	uint16_t e = entry;
+
+	c->nr_read = 0;
+	c->nr_write = 0;
+	c->count = 0;
+	c->entry = entry;
+	for (;;) {
+		const volatile struct inflight_packed_desc *from = &t->packed->desc[e];
+		const struct vring_packed_desc desc = {
+			.addr = from->addr, .len = from->len, .id = from->id, .flags = from->flags,
+		};
+		int ret = packed_device_add(d, mem, &desc, !c->count, c);
+
+		if (ret)
+			return ret;
+		c->head = desc.id;
+		c->count++;
+		if (e == t->last[entry])
+			return 0;
+		e = t->next[e];
+	}
+}
+
+/**
+ * inflight_packed_returned - note that a request has been returned, which the driver does not know
+ * @t: the record
+ * @c: the request
+ *
+ * Nothing of it is shared before inflight_packed_show(): meanwhile others may be taken.
+ */
+void inflight_packed_returned(struct vq_inflight *t, const struct vq_chain *c)
+{
+	t->batch[t->nr_batch++] = c->entry;
+}
+
+/**
+ * inflight_packed_show - note that the driver is about to be shown all that was returned
+ * @t: the record, with what was returned in its batch
+ * @d: the queue
+ */
+void inflight_packed_show(struct vq_inflight *t, const struct packed_device *d)
+{
+	struct inflight_packed *r = t->packed;
+
+	for (unsigned int i = 0; i < t->nr_batch; i++) {
+		unsigned int e = t->batch[i], last = t->last[e];
+
+		t->next[last] = t->free;
+		r->desc[last].next = t->free;
+		t->free = e;
+	}
+	step();
+	r->free_head = t->free;
+	store_used(r, d->used, d->published, d->num);
+}
+
+/**
+ * inflight_packed_shown - note that it knows
+ * @t: the record
+ * @d: the queue
+ */
+void inflight_packed_shown(struct vq_inflight *t, const struct packed_device *d)
+{
+	struct inflight_packed *r = t->packed;
+
+	step();
+	for (unsigned int i = 0; i < t->nr_batch; i++)
+		r->desc[t->batch[i]].inflight = 0;
+	t->nr_batch = 0;
+	step();
+	r->old_free_head = t->free;
+	store_used(r, d->used, d->used, d->num);
+}
