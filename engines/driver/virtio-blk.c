@@ -393,6 +393,16 @@ int blk_queue_next(struct blk_queue *q, void **tag, int *err)
 }
 
 /**
+ * blk_queue_renew - count the age of requests in flight from now on
+ * @q: the queue, of which another device has taken over what is in flight
+ */
+void blk_queue_renew(struct blk_queue *q)
+{
+	for (unsigned int i = 0; i < q->nr_slots; i++)
+		q->request[i].age = q->age;
+}
+
+/**
  * blk_queue_stuck - look for requests in flight for too long
  * @q: the queue
  * @max_age: how far blk_queue.age may have advanced since a request was queued

@@ -43,12 +43,14 @@ static void disarm(struct waiter *w)
 	}
 }
 
-/* Returns 0, or -ECONNRESET: nobody sends anything on a connection that is set up. */
+/* Returns 0, or why the peer is gone: nobody sends anything on a connection that is set up. */
 static int check_peer(struct waiter *w, uint64_t now)
 {
 	struct pollfd p = { .fd = w->source.peer_fd, .events = POLLIN };
 
 	w->checked_ns = now;
+	if (w->source.peer)
+		return w->source.peer(w->source.arg);
 	return poll(&p, 1, 0) > 0 ? -ECONNRESET : 0;
 }
 
@@ -61,6 +63,7 @@ static int spin(struct waiter *w, uint64_t timeout_ns)
 	for (;;) {
 		unsigned int looks = w->crowd.crowded ? SPINS_CROWDED : SPINS_PER_CLOCK;
 		uint64_t now;
+		int ret;
 
 		for (unsigned int i = 0; i < looks; i++) {
 			if (w->source.ready(w->source.arg)) {
@@ -75,10 +78,12 @@ static int spin(struct waiter *w, uint64_t timeout_ns)
 		if (now - start >= timeout_ns)
 			return -ETIMEDOUT;
 		crowd_look(&w->crowd, now);
-		if (now - w->checked_ns < PEER_CHECK_NS || !check_peer(w, now))
+		if (now - w->checked_ns < PEER_CHECK_NS)
 			continue;
+		ret = check_peer(w, now);
 		/* What the peer completed before it went is in memory, and taken first. */
-		return w->source.ready(w->source.arg) ? 0 : -ECONNRESET;
+		if (ret)
+			return w->source.ready(w->source.arg) ? 0 : ret;
 	}
 }
 
@@ -118,9 +123,11 @@ static int sleep_for(struct waiter *w, uint64_t ns)
 	if (p[0].revents && read(w->source.fd, &count, sizeof(count)) == sizeof(count))
 		w->stats.calls += count;
 	/* What the peer completed before it went is in memory, and taken first. */
-	if (p[1].revents && !w->source.ready(w->source.arg))
-		return -ECONNRESET;
-	return 0;
+	if (w->source.ready(w->source.arg))
+		return 0;
+	if (w->source.peer)
+		return w->source.peer(w->source.arg);
+	return p[1].revents ? -ECONNRESET : 0;
 }
 
 static int block(struct waiter *w, uint64_t timeout_ns)

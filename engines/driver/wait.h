@@ -34,7 +34,9 @@ struct waiter;
  * @arm: turn notifications on; true when a completion came in between
  * @disarm: turn notifications off
  * @fd: readable after a notification, an eventfd
- * @peer_fd: the connection; readable or closed means that the peer is gone
+ * @peer_fd: the connection; readable or closed means that the peer is gone; -1 without
+ * @peer: 0, or a negative errno when the peer is gone for good, for a connection that
+ *	somebody else looks after; @fd is written when that changes; may be NULL
  */
 struct wait_source {
 	bool (*ready)(void *arg);
@@ -43,6 +45,7 @@ struct wait_source {
 	void *arg;
 	int fd;
 	int peer_fd;
+	int (*peer)(void *arg);
 };
 
 /**

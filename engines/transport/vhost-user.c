@@ -17,8 +17,8 @@ static bool has(uint64_t features, unsigned int bit)
 	return features >> bit & 1;
 }
 
-/* Send a request and wait for the answer of the same number, which replaces it. */
-static int ask(struct vu_front *f, struct vu_msg *msg)
+/* Send a request and wait for the answer of the same number, which replaces it, descriptors and all. */
+static int ask_fds(struct vu_front *f, struct vu_msg *msg)
 {
 	uint32_t request = msg->h.request;
 	int ret;
@@ -31,10 +31,19 @@ static int ask(struct vu_front *f, struct vu_msg *msg)
 	ret = vu_recv(f->sock, msg, f->timeout_ms);
 	if (ret)
 		return ret;
+	if (msg->h.request == request && msg->h.flags & VU_FLAG_REPLY)
+		return 0;
 	vu_close_fds(msg);
-	if (msg->h.request != request || !(msg->h.flags & VU_FLAG_REPLY))
-		return -EPROTO;
-	return 0;
+	return -EPROTO;
+}
+
+static int ask(struct vu_front *f, struct vu_msg *msg)
+{
+	int ret = ask_fds(f, msg);
+
+	if (!ret)
+		vu_close_fds(msg);
+	return ret;
 }
 
 static int ask_u64(struct vu_front *f, uint32_t request, uint64_t *value)
@@ -130,18 +139,19 @@ int vu_front_connect(struct vu_front *f, const char *path, int timeout_ms)
 	return ret;
 }
 
-static int negotiate_protocol(struct vu_front *f)
+static int negotiate_protocol(struct vu_front *f, bool inflight)
 {
+	uint64_t wanted = PROTOCOL_FEATURES | (uint64_t)inflight << VU_PROTOCOL_F_INFLIGHT_SHMFD;
 	uint64_t offered, queues;
 	int ret;
 
 	ret = ask_u64(f, VU_GET_PROTOCOL_FEATURES, &offered);
 	if (ret)
 		return ret;
-	ret = tell_u64(f, VU_SET_PROTOCOL_FEATURES, offered & PROTOCOL_FEATURES);
+	ret = tell_u64(f, VU_SET_PROTOCOL_FEATURES, offered & wanted);
 	if (ret)
 		return ret;
-	f->protocol = offered & PROTOCOL_FEATURES;
+	f->protocol = offered & wanted;
 	if (!has(f->protocol, VU_PROTOCOL_F_MQ))
 		return 0;
 	ret = ask_u64(f, VU_GET_QUEUE_NUM, &queues);
@@ -155,22 +165,25 @@ static int negotiate_protocol(struct vu_front *f)
  * vu_front_negotiate - agree on features
  * @f: the connection
  * @wanted: features the driver has a use for
+ * @inflight: the device has to keep a record of requests in flight
  *
- * Return: 0, -EPROTONOSUPPORT when the device cannot tell its configuration, or a
- * negative errno.
+ * Return: 0, -EPROTONOSUPPORT when the device cannot tell its configuration, -EOPNOTSUPP
+ * when it keeps no record, or a negative errno.
  */
-int vu_front_negotiate(struct vu_front *f, uint64_t wanted)
+int vu_front_negotiate(struct vu_front *f, uint64_t wanted, bool inflight)
 {
 	struct vu_msg owner = { .h = { .request = VU_SET_OWNER } };
 	int ret;
 
 	if (!has(f->offered, VU_F_PROTOCOL_FEATURES))
 		return -EPROTONOSUPPORT;
-	ret = negotiate_protocol(f);
+	ret = negotiate_protocol(f, inflight);
 	if (ret)
 		return ret;
 	if (!has(f->protocol, VU_PROTOCOL_F_CONFIG))
 		return -EPROTONOSUPPORT;
+	if (inflight && !has(f->protocol, VU_PROTOCOL_F_INFLIGHT_SHMFD))
+		return -EOPNOTSUPP;
 	ret = tell(f, &owner);
 	if (ret)
 		return ret;
@@ -201,6 +214,64 @@ int vu_front_get_config(struct vu_front *f, void *config, size_t len)
 		return -EPROTO;
 	memcpy(config, msg.config.data, len);
 	return 0;
+}
+
+/**
+ * vu_front_get_inflight - have the device make memory for its record of requests in flight
+ * @f: the connection, after vu_front_negotiate() that asked for it
+ * @queues: queues it is for
+ * @queue_size: entries of each
+ * @kept: filled in; its descriptor is the caller's
+ *
+ * Return: 0 or a negative errno.
+ */
+int vu_front_get_inflight(struct vu_front *f, unsigned int queues, unsigned int queue_size,
+			  struct vu_kept *kept)
+{
+	struct vu_msg msg = {
+		.h = { .request = VU_GET_INFLIGHT_FD, .size = sizeof(msg.inflight) },
+		.inflight = { .num_queues = queues, .queue_size = queue_size },
+	};
+	int ret = ask_fds(f, &msg);
+
+	if (ret)
+		return ret;
+	if (msg.nr_fds != 1 || !msg.inflight.mmap_size) {
+		vu_close_fds(&msg);
+		return -EPROTO;
+	}
+	*kept = (struct vu_kept) {
+		.fd = msg.fd[0],
+		.size = msg.inflight.mmap_size,
+		.offset = msg.inflight.mmap_offset,
+		.queues = queues,
+		.queue_size = queue_size,
+	};
+	return 0;
+}
+
+/**
+ * vu_front_set_inflight - give a device the record, its own or an earlier device's
+ * @f: the connection
+ * @kept: the record
+ *
+ * Return: 0 or a negative errno.
+ */
+int vu_front_set_inflight(struct vu_front *f, const struct vu_kept *kept)
+{
+	struct vu_msg msg = {
+		.h = { .request = VU_SET_INFLIGHT_FD, .size = sizeof(msg.inflight) },
+		.inflight = {
+			.mmap_size = kept->size,
+			.mmap_offset = kept->offset,
+			.num_queues = kept->queues,
+			.queue_size = kept->queue_size,
+		},
+		.fd = { kept->fd },
+		.nr_fds = 1,
+	};
+
+	return tell(f, &msg);
 }
 
 /**

@@ -4,6 +4,7 @@
 
 #include "engines/driver/virtio-blk.h"
 #include "engines/transport/arena.h"
+#include "engines/virtio/keeper.h"
 #include "engines/virtio/transport.h"
 
 /**
@@ -31,6 +32,7 @@ struct shared_queue {
  * @limits: what the device can do
  * @max_queues: queues it has
  * @peer_fd: readable when the device is gone, -1 when it cannot go
+ * @link: of a device that may go away and come back, NULL of others
  * @arena: rings and buffers of all queues
  * @queue_size: entries of every queue
  * @buffer_bytes: room for I/O buffers of every queue
@@ -40,7 +42,7 @@ struct shared_queue {
  *
  * Made by the first setup() of a run, before any job is forked, so that jobs that are
  * processes inherit the mapping, the eventfds and the connection as they are. After that
- * nobody talks on the connection.
+ * nobody talks on the connection but a keeper, where there is one.
  */
 struct shared_device {
 	struct shared_device *next;
@@ -52,6 +54,7 @@ struct shared_device {
 	struct blk_limits limits;
 	unsigned int max_queues;
 	int peer_fd;
+	struct device_link *link;
 	struct arena arena;
 	unsigned int queue_size;
 	size_t buffer_bytes;

@@ -140,6 +140,26 @@ static void continue_waiting(struct virtio_job *j)
 		die(j, -ret);
 }
 
+/*
+ * Whether the device has a reason not to have answered: it is gone, which its keeper allows
+ * for no longer than we do, or it is one that has come back since we last asked.
+ */
+static bool excused(struct virtio_job *j)
+{
+	const struct device_link *l = j->dev->link;
+	unsigned int generation;
+
+	if (!l)
+		return false;
+	generation = atomic_load(&l->generation);
+	if (generation != j->generation) {
+		j->generation = generation;
+		blk_queue_renew(&j->queue);
+		return true;
+	}
+	return atomic_load(&l->state) == LINK_DOWN;
+}
+
 /* Take completions until @max io_us are done or none is there. */
 static void reap(struct virtio_job *j, unsigned int max)
 {
@@ -162,7 +182,7 @@ static void check_age(struct virtio_job *j)
 	if (!inflight_second_passed(&j->f))
 		return;
 	j->queue.age++;
-	if (blk_queue_stuck(&j->queue, o->stuck_timeout))
+	if (blk_queue_stuck(&j->queue, o->stuck_timeout) && !excused(j))
 		die(j, ETIMEDOUT);
 }
 
@@ -207,6 +227,8 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 			ret = waiter_wait(&j->waiter, timeout);
 		if (ret == -ETIMEDOUT && limited)
 			break;
+		if (ret == -ETIMEDOUT && excused(j))
+			continue;
 		if (ret)
 			die(j, -ret);
 	}

@@ -35,6 +35,11 @@ int virtio_job_setup(struct thread_data *td)
 
 /* The driver's hooks for the waiter. */
 
+static struct virtio_job *queue_to_job(void *queue)
+{
+	return (struct virtio_job *)((char *)queue - offsetof(struct virtio_job, queue));
+}
+
 static bool ring_ready(void *arg)
 {
 	return vq_driver_has_used(&((struct blk_queue *)arg)->ring);
@@ -50,6 +55,14 @@ static void ring_disarm(void *arg)
 	vq_driver_disable_calls(&((struct blk_queue *)arg)->ring);
 }
 
+/* A connection that a keeper looks after is gone when the keeper says so. */
+static int link_lost(void *arg)
+{
+	const struct device_link *l = queue_to_job(arg)->dev->link;
+
+	return atomic_load_explicit(&l->state, memory_order_relaxed) == LINK_LOST ? -ECONNRESET : 0;
+}
+
 static void init_waiter(struct virtio_job *j)
 {
 	const struct virtio_options *o = j->f.td->eo;
@@ -59,7 +72,8 @@ static void init_waiter(struct virtio_job *j)
 		.disarm = ring_disarm,
 		.arg = &j->queue,
 		.fd = j->dev->queue[j->index].call_fd,
-		.peer_fd = j->dev->peer_fd,
+		.peer_fd = j->dev->link ? -1 : j->dev->peer_fd,
+		.peer = j->dev->link ? link_lost : NULL,
 	};
 
 	waiter_init(&j->waiter, o->wait_mode, o->wait_poll_max_ns, &source);
@@ -136,6 +150,8 @@ int virtio_job_init(struct thread_data *td)
 		return -ret;
 	}
 	init_waiter(j);
+	if (j->dev->link)
+		j->generation = atomic_load(&j->dev->link->generation);
 	td->io_ops_data = j;
 	return 0;
 }

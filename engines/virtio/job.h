@@ -14,6 +14,7 @@
  * @queue: the driver of it
  * @waiter: how it waits for completions
  * @buffer_error: why it could not be given the I/O buffers
+ * @generation: how many times the device had come back when this job last asked
  */
 struct virtio_job {
 	struct inflight f;
@@ -22,6 +23,7 @@ struct virtio_job {
 	struct blk_queue queue;
 	struct waiter waiter;
 	int buffer_error;
+	unsigned int generation;
 } __attribute__((aligned(THREAD_ALIGN)));
 
 int virtio_job_setup(struct thread_data *td);

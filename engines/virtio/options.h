@@ -24,6 +24,7 @@ enum virtio_transport_kind {
  * @packed: negotiate VIRTIO_F_RING_PACKED
  * @event_idx: negotiate VIRTIO_RING_F_EVENT_IDX
  * @indirect: negotiate VIRTIO_RING_F_INDIRECT_DESC
+ * @reconnect: outlive the device
  * @dp_stats: prefix of the files with what the engine counted
  */
 struct virtio_options {
@@ -39,6 +40,7 @@ struct virtio_options {
 	unsigned int packed;
 	unsigned int event_idx;
 	unsigned int indirect;
+	unsigned int reconnect;
 	char *dp_stats;
 };
 
@@ -104,6 +106,14 @@ struct virtio_options {
 	VIRTIO_OPTION(indirect), \
 	.help	= "Use indirect descriptors (VIRTIO_RING_F_INDIRECT_DESC), if the device can", \
 	.def	= "1", \
+	VIRTIO_LISTED, \
+}, { \
+	.name	= "reconnect", \
+	.lname	= "Reconnect", \
+	.type	= FIO_OPT_BOOL, \
+	VIRTIO_OPTION(reconnect), \
+	.help	= "When the device goes away, wait up to stuck_timeout until it is back, and have it go on with the requests in flight, of which it has to keep a record; stuck_timeout then counts anew for them", \
+	.def	= "0", \
 	VIRTIO_LISTED, \
 }, { \
 	.name	= "dp_stats", \

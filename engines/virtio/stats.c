@@ -21,6 +21,8 @@ static void write_stats(struct json *w, void *arg)
 	json_u64(w, "yields", j->waiter.crowd.yields);
 	json_u64(w, "poll_ns", ws->poll_ns);
 	json_u64(w, "sleeps", ws->sleeps);
+	if (j->dev->link)
+		json_u64(w, "reconnects", atomic_load(&j->dev->link->generation));
 	json_u64(w, "window_ns", j->waiter.window.ns);
 	json_hist(w, "batch", &s->batch);
 	if (j->dev->transport->stats) {

@@ -57,6 +57,11 @@ static int embedded_open(struct shared_device *dev, struct thread_data *td)
 		return ret;
 	}
 	dev->priv = e;
+	if (o->reconnect) {
+		log_err("%s: reconnect=1 is for a device of another process, transport=vhost-user\n",
+			td->o.name);
+		return -EINVAL;
+	}
 	sched_getaffinity(0, sizeof(e->cpus), &e->cpus);
 	blk_device_init(&e->dev, &e->backend, e->o.block_size, e->o.read_only, e->o.num_queues);
 

@@ -1,8 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "engines/transport/vhost-user.h"
 #include "engines/virtio/device.h"
+#include "engines/virtio/keeper.h"
 
 /* A device in another process, which every job reaches over one connection. */
+
+/* A device that is coming back has so long for each answer; fio's end waits for it. */
+#define REBUILD_TIMEOUT_MS	2000
+
+/**
+ * struct vu_device - the transport's own part of a device
+ * @front: the connection
+ * @wanted: features the driver asked for
+ * @kept: the device's record of requests in flight, with reconnect=1
+ * @keeper: who connects anew, with reconnect=1
+ */
+struct vu_device {
+	struct vu_front front;
+	uint64_t wanted;
+	struct vu_kept kept;
+	struct keeper keeper;
+};
 
 static const char *key(const struct virtio_options *o)
 {
@@ -12,52 +30,63 @@ static const char *key(const struct virtio_options *o)
 static int report(const struct thread_data *td, const char *what, const struct shared_device *dev,
 		  int err)
 {
-	log_err("%s: cannot %s vhost-user device %s: %s\n", td->o.name, what, dev->key,
-		strerror(-err));
+	if (err == -EOPNOTSUPP)
+		log_err("%s: vhost-user device %s keeps no record of requests in flight (VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD), which reconnect=1 needs\n",
+			td->o.name, dev->key);
+	else
+		log_err("%s: cannot %s vhost-user device %s: %s\n", td->o.name, what, dev->key,
+			strerror(-err));
 	return err;
 }
 
-static int meet(struct shared_device *dev, struct vu_front *f, const struct virtio_options *o)
+static int meet(struct vu_front *f, uint64_t wanted, bool reconnect, struct blk_limits *limits)
 {
 	struct virtio_blk_config config = { 0 };
 	int ret;
 
-	ret = vu_front_negotiate(f, blk_driver_features(o->packed, o->event_idx, o->indirect));
+	ret = vu_front_negotiate(f, wanted, reconnect);
 	if (!ret)
 		ret = vu_front_get_config(f, &config, BLK_CONFIG_BYTES);
-	if (ret)
-		return ret;
-	blk_limits_read(&dev->limits, &config, f->features);
-	dev->features = f->features;
-	dev->max_queues = f->max_queues;
-	dev->peer_fd = f->sock;
-	return 0;
+	if (!ret)
+		blk_limits_read(limits, &config, f->features);
+	return ret;
 }
 
 static int vu_open(struct shared_device *dev, struct thread_data *td)
 {
 	const struct virtio_options *o = td->eo;
-	struct vu_front *f = calloc(1, sizeof(*f));
+	struct vu_device *v = calloc(1, sizeof(*v));
 	int ret;
 
-	if (!f)
+	if (!v)
 		return report(td, "connect to", dev, -ENOMEM);
-	ret = vu_front_connect(f, o->socket, o->stuck_timeout * 1000);
+	v->kept.fd = -1;
+	v->wanted = blk_driver_features(o->packed, o->event_idx, o->indirect);
+	ret = vu_front_connect(&v->front, o->socket, o->stuck_timeout * 1000);
 	if (ret) {
-		free(f);
+		free(v);
 		return report(td, "connect to", dev, ret);
 	}
-	dev->priv = f;
-	ret = meet(dev, f, o);
-	return ret ? report(td, "agree with", dev, ret) : 0;
+	dev->priv = v;
+	ret = meet(&v->front, v->wanted, o->reconnect, &dev->limits);
+	if (ret)
+		return report(td, "agree with", dev, ret);
+	dev->features = v->front.features;
+	dev->max_queues = v->front.max_queues;
+	dev->peer_fd = v->front.sock;
+	return 0;
 }
 
-static int vu_start(struct shared_device *dev, struct thread_data *td)
+/* Give the device everything it needs; the same when it is another than before. */
+static int start_queues(struct shared_device *dev, struct vu_front *f)
 {
-	struct vu_front *f = dev->priv;
-	int ret;
+	struct vu_device *v = dev->priv;
+	int ret = 0;
 
-	ret = vu_front_share_memory(f, dev->arena.fd, dev->arena.base, dev->arena.size);
+	if (v->kept.fd >= 0)
+		ret = vu_front_set_inflight(f, &v->kept);
+	if (!ret)
+		ret = vu_front_share_memory(f, dev->arena.fd, dev->arena.base, dev->arena.size);
 	for (unsigned int i = 0; i < dev->nr_queues && !ret; i++) {
 		struct shared_queue *q = &dev->queue[i];
 		struct vq_driver ring;
@@ -65,6 +94,75 @@ static int vu_start(struct shared_device *dev, struct thread_data *td)
 		blk_queue_ring(&ring, q->mem, dev->queue_size, dev->features);
 		ret = vu_front_start_queue(f, i, dev->queue_size, &ring, q->kick_fd, q->call_fd);
 	}
+	return ret;
+}
+
+static bool same_device(const struct shared_device *dev, const struct vu_front *f,
+			const struct blk_limits *l)
+{
+	return f->features == dev->features && f->max_queues >= dev->nr_queues &&
+	       l->capacity == dev->limits.capacity && l->block_size == dev->limits.block_size &&
+	       l->max_transfer >= dev->limits.max_transfer &&
+	       l->max_discard >= dev->limits.max_discard;
+}
+
+/* In the keeper: the device has gone, and this may be one in its place. */
+static int rebuild(struct shared_device *dev)
+{
+	struct vu_device *v = dev->priv;
+	struct blk_limits limits;
+	struct vu_front f;
+	int ret;
+
+	ret = vu_front_connect(&f, dev->key, REBUILD_TIMEOUT_MS);
+	if (ret)
+		return ret;
+	ret = meet(&f, v->wanted, true, &limits);
+	if (!ret && !same_device(dev, &f, &limits))
+		ret = -EMEDIUMTYPE;
+	if (!ret)
+		ret = start_queues(dev, &f);
+	if (ret) {
+		vu_front_close(&f);
+		return ret;
+	}
+	vu_front_close(&v->front);
+	v->front = f;
+	return 0;
+}
+
+static int start_keeper(struct shared_device *dev, unsigned int wait_s)
+{
+	struct vu_device *v = dev->priv;
+
+	dev->link = mmap(NULL, sizeof(*dev->link), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (dev->link == MAP_FAILED) {
+		dev->link = NULL;
+		return -errno;
+	}
+	v->keeper = (struct keeper) {
+		.dev = dev,
+		.wait_ns = wait_s * 1000000000ull,
+		.sock = &v->front.sock,
+		.rebuild = rebuild,
+		.link = dev->link,
+	};
+	return keeper_start(&v->keeper);
+}
+
+static int vu_start(struct shared_device *dev, struct thread_data *td)
+{
+	const struct virtio_options *o = td->eo;
+	struct vu_device *v = dev->priv;
+	int ret = 0;
+
+	if (o->reconnect)
+		ret = vu_front_get_inflight(&v->front, dev->nr_queues, dev->queue_size, &v->kept);
+	if (!ret)
+		ret = start_queues(dev, &v->front);
+	if (!ret && o->reconnect)
+		ret = start_keeper(dev, o->stuck_timeout);
 	if (ret != -EREMOTEIO)
 		return ret ? report(td, "start the queues of", dev, ret) : 0;
 	log_err("%s: vhost-user device %s refuses %u queues of %u entries, see queue_size= and iodepth=\n",
@@ -74,11 +172,17 @@ static int vu_start(struct shared_device *dev, struct thread_data *td)
 
 static void vu_close(struct shared_device *dev)
 {
-	struct vu_front *f = dev->priv;
+	struct vu_device *v = dev->priv;
 
-	if (f)
-		vu_front_close(f);
-	free(f);
+	if (!v)
+		return;
+	keeper_stop(&v->keeper);
+	vu_front_close(&v->front);
+	if (v->kept.fd >= 0)
+		close(v->kept.fd);
+	if (dev->link)
+		munmap(dev->link, sizeof(*dev->link));
+	free(v);
 }
 
 const struct virtio_transport via_vhost_user = {
