@@ -31,6 +31,8 @@ GET_QUEUE_NUM = 17
 SET_VRING_ENABLE = 18
 GET_CONFIG = 24
 SET_CONFIG = 25
+GET_INFLIGHT_FD = 31
+SET_INFLIGHT_FD = 32
 GET_MAX_MEM_SLOTS = 36
 ADD_MEM_REG = 37
 REM_MEM_REG = 38
@@ -43,11 +45,13 @@ F_INDIRECT = 1 << 28
 F_EVENT_IDX = 1 << 29
 F_PROTOCOL = 1 << 30
 F_VERSION_1 = 1 << 32
+F_PACKED = 1 << 34
 FEATURES = F_VERSION_1 | F_PROTOCOL
 
 PROTOCOL_MQ = 1 << 0
 PROTOCOL_REPLY_ACK = 1 << 3
 PROTOCOL_CONFIG = 1 << 9
+PROTOCOL_INFLIGHT = 1 << 12
 PROTOCOL_SLOTS = 1 << 15
 PROTOCOL = PROTOCOL_MQ | PROTOCOL_REPLY_ACK | PROTOCOL_CONFIG | PROTOCOL_SLOTS
 
@@ -62,6 +66,10 @@ assert sys.byteorder == "little", "rings are little-endian"
 
 def u64(value):
     return struct.pack("<Q", value)
+
+
+def inflight(size, offset=0, queues=1, queue_size=16):
+    return struct.pack("<QQHHI", size, offset, queues, queue_size, 0)
 
 
 def state(index, num):

@@ -89,11 +89,11 @@ class Messages(bench.BadClientTest):
 
     def test_unknown_feature(self):
         self.refused_message(r"SET_FEATURES \(2\): .*", vu.SET_FEATURES,
-                             u64(vu.FEATURES | 1 << 34))
+                             u64(vu.FEATURES | 1 << 33))
 
     def test_unknown_protocol_feature(self):
         self.refused_message(r"SET_PROTOCOL_FEATURES \(16\): .*", vu.SET_PROTOCOL_FEATURES,
-                             u64(vu.PROTOCOL | 1 << 12))
+                             u64(vu.PROTOCOL | 1 << 11))
 
     # Memory
 
