@@ -89,7 +89,7 @@ def _running(sub, target_help):
     sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")
     sub.add_argument("--ramp", metavar="S", help="seconds before that")
     sub.add_argument("--file", metavar="SIZE", help="size of the empty file that each run gets as $file")
-    sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor)")
+    sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor), or none to leave both sides to the scheduler")
     sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
 
 

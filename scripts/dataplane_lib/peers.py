@@ -3,9 +3,10 @@
 
 import os
 import re
+import shlex
 import shutil
 
-from . import host, server, study
+from . import guest_arm, host, server, study
 from .errors import Refused
 
 
@@ -20,15 +21,28 @@ def add(chosen, text):
     found = False
     for factor, values in chosen.choices.items():
         for value, table in list(values.items()):
-            words = str(table.get("command", "")).split(None, 1)
-            if words and words[0] == name:
+            if _program(table) == name:
                 label = _label(value, name, path, values)
-                values[label] = {**table, "command": " ".join([_quoted(path), *words[1:]])}
+                values[label] = {**table, **_with_program(table, path)}
                 _follow(chosen, factor, value, label)
                 found = True
     if not found:
         raise Refused(f"--peer {text}: no arm of {chosen.name} runs {name}; accepted: "
                       + (", ".join(sorted(_commands(chosen))) or "none"))
+
+
+def _program(table):
+    """The program of others that a choice runs, empty if none."""
+    if table.get("program") == guest_arm.PROGRAM:
+        return guest_arm.parse(shlex.split(table.get("options", "")), "options").qemu
+    return str(table.get("command", "")).partition(" ")[0]
+
+
+def _with_program(table, path):
+    """What a choice says when its program is the one at PATH."""
+    if table.get("program") == guest_arm.PROGRAM:
+        return {"options": f"{table.get('options', '')} --qemu {_quoted(path)}"}
+    return {"command": _quoted(path) + " " + str(table["command"]).partition(" ")[2]}
 
 
 def _quoted(path):
@@ -51,8 +65,7 @@ def _follow(chosen, factor, value, label):
 
 
 def _commands(chosen):
-    return {str(t["command"]).split()[0] for values in chosen.choices.values()
-            for t in values.values() if "command" in t}
+    return {_program(t) for values in chosen.choices.values() for t in values.values()} - {""}
 
 
 def skip_missing(chosen):
@@ -72,7 +85,14 @@ def skip_missing(chosen):
 
 def _missing(setup, stock):
     """What SETUP lacks, in words; empty if nothing."""
+    guest = setup.server.guest()
+    why = guest_arm.missing(guest) if guest else ""
+    if why:
+        return why
     command = setup.server.command
+    for word in setup.server.options:
+        if word.startswith("file:/dev/") and not os.path.exists(word.removeprefix("file:")):
+            return f"there is no {word.removeprefix('file:')}"
     if setup.has_server() and command and not shutil.which(command[0]):
         return f"{command[0]} is not installed"
     for engine in re.findall(r"^\s*ioengine\s*=\s*(\S+)", study.job_text(setup.job), re.M):
@@ -96,10 +116,13 @@ def skipped_words(skipped):
 
 
 def versions(chosen):
-    """{program: first line of --version} of every command among the arms."""
+    """{program: first line of --version} of every command among the arms, and more about guests."""
     out = {}
     for arm in chosen.arms():
-        command = chosen.setup(arm).server.command
+        serving = chosen.setup(arm).server
+        guest, command = serving.guest(), serving.command
+        if guest and guest.qemu not in out:
+            out.update(guest_arm.facts(guest))
         if command and command[0] not in out:
             out[command[0]] = host.output([command[0], "--version"]) or "version unknown"
     return out

@@ -21,8 +21,9 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
 
     COURSE (see plan.Course) is for who wants other runs, or another order, than the study's rounds.
     """
-    pinning = cpus.choose(wanted_cpus)
-    if not (study.pin or wanted_cpus):
+    unpinned = wanted_cpus == "none" or not (study.pin or wanted_cpus)
+    pinning = cpus.choose(None if unpinned else wanted_cpus)
+    if unpinned:
         pinning.wanted, pinning.rest = False, set(os.sched_getaffinity(0))
     facts = host.facts()
     peers.skip_missing(study)
@@ -30,8 +31,9 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
         print(f"dataplane: {sentence}", file=sys.stderr)
     arms = study.arms()
     for setup in map(study.setup, arms):
-        if setup.has_server() and setup.server.program:
-            paths.built("targets", setup.server.program)
+        serving = setup.server.target() if setup.has_server() else None
+        if serving and serving.program:
+            paths.built("targets", serving.program)
     if pinning.fio is not None:
         paths.built("tools", "rtt")
     if pinning.pinned and pinning.rest:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from . import guest_arm
 from .errors import Refused
 from .server import KEYS, Server, merge_options
 
@@ -39,8 +40,8 @@ class Setup:
     server: Server
 
     def has_server(self):
-        """A job that names no socket (noop, null) has nobody to talk to."""
-        return bool(variables_of(self.job) & {"socket", "uri"})
+        """A job that names no socket (noop, null) has nobody to talk to, unless it is given a guest's disk."""
+        return self.server.program == guest_arm.PROGRAM or bool(variables_of(self.job) & {"socket", "uri"})
 
 
 @dataclass
@@ -65,6 +66,7 @@ class Study:
     pin: bool = True
     file: int = 0
     along: str = ""
+    conditions: list = field(default_factory=list)
     server: Server = field(default_factory=lambda: Server(program="vhost-user-blk-target"))
     variables: dict = field(default_factory=dict)
     fixed: dict = field(default_factory=dict)
@@ -148,9 +150,11 @@ class Study:
         return apart if self.baseline is not None or len(apart) < len(factors) else []
 
     def _is_workload(self, name):
-        """True for a variable of the job file, and a choice that changes what fio does."""
+        """True for a variable of the job file, a choice that changes what fio does, or on which kernel, and a condition."""
+        if name in self.conditions:
+            return True
         if name in self.choices:
-            return any(set(t) & {"job", "variables"} for t in self.choices[name].values())
+            return any(set(t) & {"job", "variables"} or t.get("program") == guest_arm.PROGRAM for t in self.choices[name].values())
         return name in self.job_variables()
 
     def jobs(self):

@@ -9,7 +9,7 @@ from . import metrics, paths, server, study, units
 from .errors import Refused
 
 _TOP = {"title", "question", "job", "primary", "effect", "warmup", "repeats", "runtime", "ramp",
-        "sample", "pin", "file", "along", "look_for", "target", "variables", "factors", "arms",
+        "sample", "pin", "file", "along", "conditions", "look_for", "target", "variables", "factors", "arms",
         "choices", "baseline", "published", "short"}
 _SHORT = {"warmup", "repeats", "runtime", "ramp", "sample", "factors", "arms", "variables"}
 _CHOICE = server.KEYS | {"job", "variables"}
@@ -43,6 +43,7 @@ def load(path, use_short=False):
         setattr(out, key, value)
     for key in ("runtime", "ramp", "sample"):
         setattr(out, key, units.seconds(table.get(key, getattr(out, key)), f"{path}: {key}"))
+    out.conditions = study.words(table["conditions"], f"{path}: conditions") if "conditions" in table else []
     out.pin = _boolean(table.get("pin", True), f"{path}: pin")
     out.file = units.size(table.get("file", 0), f"{path}: file")
     target = table.get("target", {})
@@ -163,6 +164,7 @@ def _check_variables(chosen):
 def _check_arm(chosen, arm):
     """What is varied must change something, and $file must have a size."""
     setup = chosen.setup(arm)
+    setup.server.guest()
     used = study.variables_of(setup.job)
     options = [f for f in arm.values if f not in used and f not in chosen.choices]
     if options and not setup.has_server():
