@@ -174,7 +174,7 @@ install: all $(man_pages)
 	install -m 644 $(engine_files) $(home)/engines
 	install $(target_files) $(home)/targets
 	install $(tool_files) $(home)/tools
-	find scripts/dataplane_lib jobfiles -type f ! -name '*.pyc' \
+	find scripts/dataplane_lib scripts/guest_lib jobfiles -type f ! -name '*.pyc' \
 		-exec install -D -m 644 {} $(home)/{} \;
 	install -D scripts/dataplane $(home)/scripts/dataplane
 	for f in scripts/dataplane $(mains:%.c=%); do \

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import host, server
+from . import guest_arm, host, server
 from .errors import Refused
 
 # How a server is described, and from where its programs come; everything else is a variable or an option.
@@ -69,6 +69,8 @@ def table(spec, option, variables, serving):
 def _into_options(out, names, directory, spec, option, usual):
     """A target of ours: which program, and its options."""
     program = out.get("program", usual)
+    if directory and program == guest_arm.PROGRAM:
+        raise Refused(f"{option} '{spec.text}': program=guest: knows no tree= or build=; set FIO_DATAPLANE for both arms")
     if os.sep in program:
         out["program"] = os.path.abspath(program)
         if not os.access(out["program"], os.X_OK):

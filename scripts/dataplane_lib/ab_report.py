@@ -3,7 +3,7 @@
 
 import re
 
-from . import ab_pairs, bins, metrics, units, verdict
+from . import ab_pairs, bins, guest_arm, metrics, units, verdict
 from .errors import Refused
 
 # The exit statuses that git bisect run understands.
@@ -23,6 +23,8 @@ def judge(result, directory):
                          "percentiles": {arm: {f"p{p:g}": vars(x) for p, x in bins.intervals(
                              [run.histogram for run in made], metrics.PERCENTILES).items()}
                              for arm, made in zip("AB", runs.values())}}
+    if any(arm["no_measurement"] for arm in result["arms"]):
+        result["verdict"].update(sentences=[f"No verdict: {guest_arm.NO_MEASUREMENT}."], no_measurement=True)
     stopped = [about["stopped"]] if about["stopped"] else []
     result["warnings"] = stopped + about["notes"] + found.notes + result["warnings"]
 
@@ -57,6 +59,8 @@ def status(result, condition):
     key, side, limit = condition
     line = next((x for x in result["verdict"]["lines"] if x["metric"] == key), None)
     asked = f"--fail-if {key} {'<' if side < 0 else '>'} {limit:+g} %"
+    if result["verdict"].get("no_measurement"):
+        return UNRESOLVED, f"{asked}: unresolved, {guest_arm.NO_MEASUREMENT}"
     if line is None or line["kind"] != "ratio" or line["level"] < result["verdict"]["level"]:
         return UNRESOLVED, f"{asked}: unresolved"
     near, far = (line["low"], line["high"]) if side < 0 else (line["high"], line["low"])

@@ -4,7 +4,7 @@
 import os
 from pathlib import Path
 
-from . import ab_pairs, digest, session, stats, verdict, verdict_table
+from . import ab_pairs, digest, guest_arm, session, stats, verdict, verdict_table
 from .errors import Refused
 
 # Facts that differ between any two sessions and say nothing.
@@ -138,8 +138,9 @@ def _combined(results, pairs, places, target, argv):
 def _sentences(pairs, found):
     """What became of the primary metric, arm by arm."""
     many = len(pairs) > 1
-    return [(f"{a['name']}: " if many else "") + f"{one.primary.metric.label} of 2 against 1: {one.primary.text}."
-            for (a, _), one in zip(pairs, found)]
+    return [(f"{a['name']}: " if many else "") + f"{one.primary.metric.label} of 2 against 1: "
+            + (guest_arm.NO_MEASUREMENT if a["no_measurement"] or b["no_measurement"] else one.primary.text) + "."
+            for (a, b), one in zip(pairs, found)]
 
 
 def _values(pairs):

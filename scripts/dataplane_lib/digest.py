@@ -6,7 +6,7 @@ import re
 import statistics
 from collections import Counter
 
-from . import cpu, fiojson, metrics, peers, rtt, samples
+from . import cpu, fiojson, guest_arm, metrics, peers, rtt, samples
 from .errors import Refused, RunFailed
 
 FORMAT = 1
@@ -48,7 +48,7 @@ def digest(result):
         runs.append({"directory": directory.name, "arm": record["arm"],
                      "repeat": record["repeat"], "rtt": record["rtt"],
                      "metrics": figures, "threads": threads, "foreign": foreign,
-                     "samples": seconds, "jobs": len(doc["jobs"])})
+                     "samples": seconds, "jobs": len(doc["jobs"]), "no_measurement": guest_arm.why_none(record)})
     expected = len(meta["arms"]) * meta["study"]["repeats"]
     if len(runs) != expected:
         raise Refused(f"{result}: refused: {len(runs)} runs are there, the study has {expected}")
@@ -90,18 +90,30 @@ def run_figures(directory, record, doc, cpus):
     rate = statistics.fmean(meanwhile) if meanwhile else figures["iops"]
     if threads is not None:
         figures.update(of_threads(threads, rate))
+    if "guest" in record:
+        whole = cpu.window(read_json(directory / "qemu-cpu.json"), start, end)
+        if whole is not None:
+            figures["qemu_cpu"] = sum(t["user"] + t["system"] for t in whole.values())
     stats = directory / "target-stats.json"
     if stats.exists():
         figures.update(served(read_json(stats), figures["iops"], fiojson.total_ios(doc)))
     elif "--stats" in record["target"]:
         raise RunFailed("the target wrote no stats")
-    foreign = 0.0 if threads is None else _foreign(cpu.busy(taken, start, end), figures, cpus)
+    foreign = 0.0 if threads is None else _foreign(cpu.busy(taken, start, end), _fio_side(record, figures),
+                                                   figures["target_cpu"], cpus)
     return figures, threads, foreign, values
 
 
-def _foreign(busy, figures, cpus):
-    """% of a CPU that neither fio nor the target used: of the worse pinned one, or of all together."""
-    fio, target = figures["fio_user"] + figures["fio_system"], figures["target_cpu"]
+def _fio_side(record, figures):
+    """% of a CPU that went to fio, or to the QEMU in whose guest it ran."""
+    if "guest" not in record:
+        return figures["fio_user"] + figures["fio_system"]
+    served = figures["target_cpu"] if record["guest"]["disk"] == "virtio-blk" else 0.0
+    return (figures["qemu_cpu"] or 0.0) - served
+
+
+def _foreign(busy, fio, target, cpus):
+    """% of a CPU that neither FIO's side nor the TARGET used: of the worse pinned one, or of all together."""
     if not cpus["pinned"]:
         return max(0.0, sum(busy.values()) - fio - target) if busy else 0.0
     ours = {cpus["fio"]: fio, cpus["target"]: target}
@@ -118,7 +130,7 @@ def of_threads(threads, rate):
     if all("voluntary" in t for t in threads.values()):
         out["switches_per_io"] = total("voluntary") / rate
         out["involuntary_per_io"] = total("involuntary") / rate
-    workers = [t["user"] + t["system"] for name, t in threads.items() if re.fullmatch(r"worker\d+\.\d+", name)]
+    workers = [t["user"] + t["system"] for name, t in threads.items() if re.fullmatch(r"worker(\d+\.\d+)?", name)]
     if workers:
         out["worker_cpu"] = sum(workers)
     return out
@@ -159,16 +171,18 @@ def _arm(arm, runs, histogram):
         if values:
             summary[key] = {"value": merged.get(key, statistics.median(values)),
                             "min": min(values), "max": max(values)}
-    return {**arm, "runs": len(runs), "metrics": summary,
+    none = {r["no_measurement"] for r in runs} - {""}
+    return {**arm, "runs": len(runs), "metrics": summary, "no_measurement": ", ".join(sorted(none)),
             "marked": sum(bool(r["marks"]) for r in runs)}
 
 
 def _changes(arms):
-    """Change of every metric against the arm's baseline, in %."""
+    """Change of every metric against the arm's baseline, in %; none where one of them is no measurement."""
     by_name = {a["name"]: a for a in arms}
     for arm in arms:
-        base = by_name[arm["against"]]["metrics"]
-        arm["change"] = {
+        against = by_name[arm["against"]]
+        base = against["metrics"]
+        arm["change"] = {} if arm["no_measurement"] or against["no_measurement"] else {
             key: 100 * (entry["value"] / base[key]["value"] - 1)
             for key, entry in arm["metrics"].items()
             if key in base and base[key]["value"]}
@@ -180,6 +194,10 @@ def _warnings(meta, arms, runs):
     if meta["cpus"]["note"]:
         out.append(meta["cpus"]["note"] + ".")
     out += peers.skipped_words(meta["study"].get("skipped", []))
+    for why in sorted({a["no_measurement"] for a in arms} - {""}):
+        names = [a["name"] for a in arms if a["no_measurement"] == why]
+        which = ", ".join(names) if len(names) <= 4 else f"{len(names)} of {len(arms)} arms"
+        out.insert(0, f"{which}: no measurement, as {why}. Such figures, in parentheses, show that it works, and nothing of speed.")
     queued = [a["name"] for a in arms if _took_turns(a, runs)]
     if queued:
         out.append("The jobs ran one after another, not together, as the server takes fewer clients at a time than there "

@@ -16,7 +16,8 @@ def rows(result):
     out = []
     for run in result["runs"]:
         arm = arms[run["arm"]]
-        row = {"run": run["directory"], "arm": run["arm"], "repeat": run["repeat"], "baseline": arm["baseline"]}
+        row = {"run": run["directory"], "arm": run["arm"], "repeat": run["repeat"], "baseline": arm["baseline"],
+               "no_measurement": run.get("no_measurement", "")}
         row.update({f"factor_{name}": arm["values"].get(name) for name in names})
         row.update({key: run["metrics"].get(key) for key in metrics.BY_KEY})
         row.update(rtt_before_ns=run["rtt"]["before"], rtt_after_ns=run["rtt"]["after"],

@@ -31,6 +31,7 @@ METRICS = (
     Metric("target_cpu", "target CPU", "% of a CPU", -1),
     Metric("fio_user", "fio user", "% of a CPU", -1),
     Metric("fio_system", "fio system", "% of a CPU", -1),
+    Metric("qemu_cpu", "CPU of QEMU, all threads", "% of a CPU", -1),
     Metric("target_us_per_io", "target CPU per I/O", "us", -1),
     Metric("fio_us_per_io", "fio CPU per I/O", "us", -1),
     Metric("worker_cpu", "CPU of the pool's workers", "% of a CPU", -1),

@@ -3,7 +3,7 @@
 
 import math
 
-from . import metrics, shape, units
+from . import guest_arm, metrics, shape, units
 
 _COLOURS = ("#1f5fa8", "#d0662a", "#2f8f57", "#8a4fa0", "#7a6a2c", "#b03050")
 _MARKS = ("o", "s", "^", "D", "v", "P")
@@ -57,7 +57,7 @@ def _lying(result, pyplot):
                                    figsize=(10, 0.8 + 0.28 * sum(heights)), height_ratios=heights, width_ratios=(3, 2))
     for (left, right), arms in zip(axes, groups):
         left.set_title(shape.workload(result, arms[0]), loc="left", fontsize=10)
-        _lines(left, result, arms, [shape.differs(result, a, apart) for a in arms])
+        _lines(left, result, arms, [_named(shape.differs(result, a, apart), [a]) for a in arms])
         _price(right, arms)
     axes[-1][0].set_xlabel(_unit(metrics.BY_KEY[result["study"]["primary"]]))
     axes[-1][1].set_xlabel("CPU us per I/O: target dark, fio light")
@@ -135,7 +135,7 @@ def _metric(axis, result, places):
         # A value from merged bins may lie outside the range of the repeats.
         bars = [[max(0, y - e["min"]) for y, e in zip(ys, entries)],
                 [max(0, e["max"] - y) for y, e in zip(ys, entries)]]
-        axis.errorbar(xs, ys, yerr=bars, label=label or metric.label, color=_COLOURS[i % len(_COLOURS)],
+        axis.errorbar(xs, ys, yerr=bars, label=_named(label or metric.label, line), color=_COLOURS[i % len(_COLOURS)],
                       marker=_MARKS[i % len(_MARKS)], markersize=5, capsize=3, linestyle="-")
     for i, base in enumerate(shape.outside(result)):
         entry = base["metrics"][metric.key]
@@ -146,6 +146,11 @@ def _metric(axis, result, places):
     axis.yaxis.set_major_formatter(_thousands)
     axis.set_ylabel(_unit(metric))
     _legend(axis)
+
+
+def _named(label, arms):
+    """LABEL, and that it is nothing measured where that is so of any of ARMS."""
+    return f"{label} ({guest_arm.NO_MEASUREMENT})" if any(a.get("no_measurement") for a in arms) else label
 
 
 def _legend(axis):

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import cpu, fiojson, paths, process, rtt, server
+from . import cpu, fiojson, guest_run, paths, process, rtt, server
 from .errors import RunFailed
 from .study import job_text, variables_of
 
@@ -66,17 +66,22 @@ class Runner:
     def _pair(self, slot, directory, private, record):
         """Target up, fio through, target down."""
         setup = self.study.setup(slot.arm)
-        serving = setup.server
+        serving = setup.server.target() if setup.has_server() else None
         names = self._names(setup, slot.arm, private)
+        guest = setup.server.guest(names)
         target = None
         with open(directory / "target.err", "wb") as err:
             try:
-                if setup.has_server():
+                if serving:
                     argv = self._target_argv(serving, names, directory)
                     record["target"] = shlex.join(argv)
                     target = process.spawn(argv, self._cpus("target"), stdout=err, stderr=err)
                     process.wait_ready(target, _ready(serving, names))
-                self._fio(setup, names, directory, record, target)
+                if guest:
+                    guest_run.run(guest, self, setup.job, self._environment(setup, names, directory), names["socket"],
+                                  directory, target, record)
+                else:
+                    self._fio(setup, names, directory, record, target)
             except RunFailed as failure:
                 said = process.last_line(directory / "target.err")
                 raise RunFailed(f"{failure}{': ' + said if said else ''}") from None
@@ -99,6 +104,10 @@ class Runner:
             names["port"] = str(process.free_port())
         names["uri"] = server.fill(setup.server.uri, names)
         return names
+
+    def watched(self):
+        """The CPUs on which others may disturb a run."""
+        return (self.pinning.fio, self.pinning.target) if self.pinning.pinned else sorted(self.pinning.rest)
 
     def _cpus(self, side):
         if not self.pinning.pinned:
@@ -138,8 +147,7 @@ class Runner:
         record["sample_ms"] = self._sample_ms()
         # A job file that does not pin itself is pinned from outside.
         cpus = None if "fio_cpus" in used else self._cpus("fio")
-        watched = (self.pinning.fio, self.pinning.target) if self.pinning.pinned else sorted(self.pinning.rest)
-        sampler = cpu.Sampler(target.pid, watched) if target else None
+        sampler = cpu.Sampler(target.pid, self.watched()) if target else None
         limit = None
         if "runtime" in used:
             limit = (self.study.runtime + self.study.ramp) * turns(setup, ours)

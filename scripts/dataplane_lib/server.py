@@ -6,6 +6,7 @@ import signal
 import string
 from dataclasses import dataclass, field, replace
 
+from . import guest_arm
 from .errors import Refused
 
 KEYS = {"program", "options", "command", "ready", "stop", "clients", "uri"}
@@ -16,7 +17,7 @@ UNIX_URI = "nbd+unix:///?socket=$socket"
 
 @dataclass
 class Server:
-    """PROGRAM of build/targets with OPTIONS, or COMMAND, a list of words.
+    """PROGRAM of build/targets with OPTIONS, or COMMAND, a list of words; the program "guest" is a QEMU in whose guest the job runs.
 
     READY says when it may be used: somebody listens on $socket, or a connection to it (or to $port)
     comes about. STOP is the signal that ends it, CLIENTS how many it serves at a time (0: all).
@@ -34,6 +35,8 @@ class Server:
         out = replace(self)
         if "program" in table:
             out.program, out.command = str(table["program"]), None
+            if out.program == guest_arm.PROGRAM != self.program:
+                out.options = []    # those of [target] are for another program
         if "command" in table:
             out.command, out.program, out.options = _split(table["command"], where), None, []
         if "options" in table:
@@ -54,6 +57,21 @@ class Server:
     @property
     def signal(self):
         return getattr(signal, "SIG" + self.stop)
+
+    def guest(self, names=None):
+        """The Guest in which the job runs, None where that is on this host; NAMES is what $names stand for."""
+        if self.program != guest_arm.PROGRAM:
+            return None
+        return guest_arm.parse([fill(word, names or {}) for word in self.options], "guest")
+
+    def target(self):
+        """What has to be started before fio, or its guest, is: a Server; None where QEMU serves the disk itself."""
+        guest = self.guest()
+        if guest is None:
+            return self
+        if guest.disk != "vhost-user-blk":
+            return None
+        return replace(self, program=guest_arm.TARGET, options=guest.rest)
 
     def uses(self, name):
         """True if $NAME stands somewhere in the command line or the URI."""

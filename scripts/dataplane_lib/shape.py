@@ -26,6 +26,11 @@ def base(result, arm):
     return next(a for a in result["arms"] if a["name"] == arm["against"])
 
 
+def measured(result, arm):
+    """False where ARM, or what it is compared with, is no measurement: an emulated guest."""
+    return not arm.get("no_measurement") and not base(result, arm).get("no_measurement")
+
+
 def outside(result):
     """Baselines that have no place along x, such as polling off."""
     x = along(result)

@@ -25,12 +25,15 @@ def sentences(result):
         return result["verdict"]["sentences"]
     metric = metrics.BY_KEY[result["study"]["primary"]]
     x = shape.along(result)
+    untold = [a for a in result["arms"] if not shape.measured(result, a)]
+    bases = [a for a in result["arms"] if a["baseline"] and a not in untold]
+    out = [f"Nothing is said of {len(untold)} of {len(result['arms'])} arms, which are no measurement."] if untold else []
     if not x:
-        return [text for a in result["arms"] if a["baseline"]
-                for text in [_baseline(a, metric), *_group(result, a, metric)]] + ordering.sentences(result)
-    out = [_baseline(a, metric) for a in result["arms"] if a["baseline"]]
+        return out + [text for a in bases
+                      for text in [_baseline(a, metric), *_group(result, a, metric)]] + ordering.sentences(result)
+    out += [_baseline(a, metric) for a in bases]
     for label, arms in shape.series(result):
-        points = [a for a in arms if not a["baseline"]]
+        points = [a for a in arms if not a["baseline"] and a not in untold]
         if points:
             out.append((f"{label}: " if label else "") + _along(result, points, metric, x))
     return out
@@ -128,7 +131,7 @@ def _flat(result, part, metric, x, what):
 
 def _group(result, base, metric):
     """The arms that are compared with BASE and lie on no axis, in as many sentences as there are verdicts."""
-    arms = [a for a in result["arms"] if a["against"] == base["name"] and a is not base]
+    arms = [a for a in result["arms"] if a["against"] == base["name"] and a is not base and shape.measured(result, a)]
     tested = _tested(result, arms, base, metric)
     verdicts = tested or {a["name"]: verdict(a, base, metric) for a in arms}
     if len(arms) <= _FEW:

@@ -3,7 +3,7 @@
 
 import csv
 
-from . import metrics, shape, units
+from . import guest_arm, metrics, shape, units
 
 
 # With more series than this each gets one column, and what it costs is in the table of everything.
@@ -51,7 +51,7 @@ def _matrix(result, x, lines, primary):
     rows = []
     for value in sorted(result["study"]["factors"][x], key=units.number):
         found = (next((a for a in arms if a["values"][x] == value), None) for _, arms in lines)
-        rows.append([value] + ["" if a is None else units.short(shape.value(a, primary)) for a in found])
+        rows.append([value] + ["" if a is None else _figure(a, primary) for a in found])
     heads = [", ".join(arms[0]["values"].get(n, "-") for n in names) for _, arms in lines]
     return top, [x] + heads, rows
 
@@ -60,12 +60,24 @@ def _cells(arm, primary, cpu):
     """Figure, change and CPU of one arm, empty without one."""
     if arm is None:
         return [""] * (3 if cpu else 2)
-    change = "baseline" if arm["baseline"] else units.percent(arm["change"].get(primary))
-    out = [units.short(shape.value(arm, primary)), change]
+    out = [_figure(arm, primary), _change(arm, primary)]
     if cpu:
         user, system = shape.value(arm, "target_user"), shape.value(arm, "target_system")
         out.append("-" if user is None else f"{user:.0f}+{system:.0f}")
     return out
+
+
+def _figure(arm, key):
+    """An arm's figure, in parentheses where it is no measurement."""
+    text = units.short(shape.value(arm, key))
+    return f"({text})" if arm.get("no_measurement") else text
+
+
+def _change(arm, key):
+    """The change against the baseline, or why there is none."""
+    if arm.get("no_measurement"):
+        return guest_arm.NO_MEASUREMENT
+    return "baseline" if arm["baseline"] else units.percent(arm["change"].get(key))
 
 
 # Heading over the column, heading, metric, digits.
@@ -79,6 +91,7 @@ _COLUMNS = (
     ("", "sys", "target_system", 2),
     ("fio %", "user", "fio_user", 2),
     ("", "sys", "fio_system", 2),
+    ("QEMU %", "all", "qemu_cpu", 2),
     ("per I/O", "us", "target_us_per_io", 3),
     ("", "sleep", "sleeps_per_io", 2),
     ("per s", "kicks", "kicks_per_s", 3),
@@ -139,10 +152,9 @@ def full(result):
     rows = []
     for arm in result["arms"]:
         iops = arm["metrics"]["iops"]
-        change = "baseline" if arm["baseline"] else units.percent(arm["change"].get("iops"))
         row = list(cells[arm["name"]])
-        row += [units.short(iops["value"]) + ("!" if arm["marked"] else ""),
-                f"{units.short(iops['min'])}..{units.short(iops['max'])}", change]
+        row += [_figure(arm, "iops") + ("!" if arm["marked"] else ""),
+                f"{units.short(iops['min'])}..{units.short(iops['max'])}", _change(arm, "iops")]
         row += [units.short(shape.value(arm, c[2]), c[3]) for c in present]
         rows.append(row)
     return top, head, rows
@@ -195,13 +207,13 @@ def write_csv(result, path):
     names = list(dict.fromkeys(k for a in result["arms"] for k in a["values"]))
     with open(path, "w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
-        head = names + ["baseline", "runs", "marked"]
+        head = names + ["baseline", "runs", "marked", "no_measurement"]
         for key in metrics.BY_KEY:
             head += [key, f"{key}_min", f"{key}_max", f"{key}_change_percent"]
         out.writerow(head)
         for arm in result["arms"]:
             row = [arm["values"].get(n, "") for n in names]
-            row += [int(arm["baseline"]), arm["runs"], arm["marked"]]
+            row += [int(arm["baseline"]), arm["runs"], arm["marked"], arm.get("no_measurement", "")]
             for key in metrics.BY_KEY:
                 entry = arm["metrics"].get(key)
                 row += ["", "", ""] if entry is None else [f"{entry[k]:.6g}" for k in ("value", "min", "max")]

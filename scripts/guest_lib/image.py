@@ -14,7 +14,10 @@ from . import cpio, modules, packages
 from .errors import Failed, Unavailable
 
 _HERE = Path(__file__).resolve().parent
-_CACHE = _HERE.parents[1] / "build" / "guest"
+_HOME = _HERE.parents[1]
+# Installed, what is fetched and built is the user's.
+_CACHE = (_HOME / "build" / "guest" if (_HOME / "Makefile").exists()
+          else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fio-dataplane")
 
 # Debian's other kernels have virtio_pci as a module too.
 _MODULES = ("virtio_pci", "virtio_blk")
@@ -35,6 +38,7 @@ def prepare():
 
     initramfs = _CACHE / f"initramfs-{_digest(kernel, programs)}"
     if not initramfs.exists():
+        _CACHE.mkdir(parents=True, exist_ok=True)
         for old in _CACHE.glob("initramfs-*"):
             old.unlink(missing_ok=True)
         _build(initramfs, kernel, busybox, programs)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The virtual machine: QEMU's command line, its console, and how it ended."""
 
+import contextlib
+import functools
 import os
 import re
 import select
@@ -11,12 +13,14 @@ import sys
 import tempfile
 import time
 
-from . import image
+from . import disks, image
 from .errors import Unavailable
 
 TIME_IS_UP, SAID_NOTHING = 124, 125
+QEMU = "qemu-system-x86_64"
 
-_QEMU = "qemu-system-x86_64"
+# Seconds that a guest under KVM, which takes one or two, may take until it is off again.
+_KVM_PATIENCE = 30
 _RC = re.compile(rb"^GUEST-RC=(\d+)$", re.MULTILINE)
 
 
@@ -27,36 +31,62 @@ def boot(built, sockets, queues, packed, cpus, memory, timeout, reboot, script, 
     seconds, SCRIPT what to run, EXTRA more files for the guest, as commands_archive()
     takes them. The guest may REBOOT, or else ends when it does.
     """
-    if not shutil.which(_QEMU):
-        raise Unavailable(f"{_QEMU} is not installed: scripts/install-deps guest")
-    with tempfile.NamedTemporaryFile(prefix="initramfs-") as initramfs:
-        with open(built.initramfs, "rb") as common:
-            shutil.copyfileobj(common, initramfs, 1 << 20)
-        image.commands_archive(initramfs, script, extra)
-        initramfs.flush()
-        argv = [_QEMU, *_arguments(built.kernel, initramfs.name, cpus, memory, reboot)]
+    if not shutil.which(QEMU):
+        raise Unavailable(f"{QEMU} is not installed: scripts/install-deps guest")
+    with initramfs(built, script, extra) as file:
+        argv = [QEMU, *arguments(built.kernel, file, cpus, memory, "tcg"), "-serial", "stdio",
+                *([] if reboot else ["-no-reboot"])]
         for number, path in enumerate(sockets):
-            argv += _disk(number, path, queues, packed)
+            argv += disks.vhost_user(number, path, queues, packed)
         return _watch(argv, timeout)
 
 
-def _arguments(kernel, initramfs, cpus, memory, reboot):
-    # /dev/kvm may open and still run no ordinary kernel: always emulate. The memory is
-    # shared, as the device's process maps it.
-    return ["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(cpus), "-m", f"{memory}M",
+@contextlib.contextmanager
+def initramfs(built, script, extra=()):
+    """The path of a file, while it is needed, that holds the Image BUILT's files, SCRIPT and EXTRA."""
+    with tempfile.NamedTemporaryFile(prefix="initramfs-") as file:
+        with open(built.initramfs, "rb") as common:
+            shutil.copyfileobj(common, file, 1 << 20)
+        image.commands_archive(file, script, extra)
+        file.flush()
+        yield file.name
+
+
+def arguments(kernel, initramfs_path, cpus, memory, accel):
+    """QEMU's arguments but for the disks and the console, which is the guest's first serial port.
+
+    ACCEL is kvm or tcg. The memory, in MiB, is shared, as the process of a vhost-user device maps it.
+    """
+    processor = {"tcg": ["-accel", "tcg,thread=multi", "-cpu", "max"],
+                 "kvm": ["-accel", "kvm", "-cpu", "host"]}[accel]
+    return [*processor, "-smp", str(cpus), "-m", f"{memory}M",
             "-object", f"memory-backend-memfd,id=mem,size={memory}M,share=on",
-            "-numa", "node,memdev=mem", "-nodefaults", "-no-user-config",
-            "-display", "none", "-serial", "stdio", *([] if reboot else ["-no-reboot"]),
-            "-kernel", str(kernel), "-initrd", initramfs,
-            "-append", "console=ttyS0 panic=-1 quiet"]
+            "-numa", "node,memdev=mem", "-nodefaults", "-no-user-config", "-display", "none",
+            "-kernel", str(kernel), "-initrd", initramfs_path, "-append", "console=ttyS0 panic=-1 quiet"]
 
 
-def _disk(number, path, queues, packed):
-    # In QEMU's own list syntax a comma is written twice.
-    quoted = path.replace(",", ",,")
-    return ["-chardev", f"socket,id=c{number},path={quoted},reconnect=1",
-            "-device", f"vhost-user-blk-pci,chardev=c{number},num-queues={queues}"
-            + (",packed=on" if packed else "")]
+@functools.cache
+def kvm_works(qemu, built):
+    """True if the program QEMU boots the Image BUILT under KVM: /dev/kvm may open and still run no ordinary kernel."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    with initramfs(built, "true") as file:
+        argv = [qemu, *arguments(built.kernel, file, 1, 512, "kvm"), "-serial", "stdio", "-no-reboot"]
+        try:
+            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_KVM_PATIENCE,
+                                  check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+    return status(done.stdout) == 0
+
+
+def status(said):
+    """The exit status that a guest SAID on its console, None if it came to no end.
+
+    QEMU's own tells nothing of the guest.
+    """
+    codes = _RC.findall(said.replace(b"\r", b""))
+    return int(codes[-1]) if codes else None
 
 
 def _watch(argv, timeout):
@@ -70,12 +100,11 @@ def _watch(argv, timeout):
     if said is None:
         print(f"guest: not done after {timeout} s", file=sys.stderr)
         return TIME_IS_UP
-    # QEMU's own exit status tells nothing of the guest.
-    codes = _RC.findall(said)
-    if not codes:
+    code = status(said)
+    if code is None:
         print("guest: ended without a GUEST-RC line", file=sys.stderr)
         return SAID_NOTHING
-    return int(codes[-1])
+    return code
 
 
 def _show(console, limit):
