@@ -65,7 +65,8 @@ static uint64_t take_number(struct input *in)
 static void add_fds(struct vu_msg *msg, struct input *in, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		bool memory = msg->h.request == VU_SET_MEM_TABLE || msg->h.request == VU_ADD_MEM_REG;
+		bool memory = msg->h.request == VU_SET_MEM_TABLE ||
+			      msg->h.request == VU_ADD_MEM_REG || msg->h.request == VU_SET_INFLIGHT_FD;
 
 		/* now and then the wrong one */
 		if (take_bytes(in, 1) % 16 == 0)
@@ -96,12 +97,13 @@ static void take_message(struct vu_msg *msg, struct input *in)
 	static const uint8_t common[] = {
 		VU_SET_FEATURES, VU_SET_MEM_TABLE, VU_SET_VRING_NUM, VU_SET_VRING_ADDR,
 		VU_SET_VRING_BASE, VU_SET_VRING_KICK, VU_SET_VRING_CALL, VU_SET_VRING_ENABLE,
+		VU_SET_INFLIGHT_FD,
 	};
 	uint32_t v = take_bytes(in, 1);
 	unsigned int index = take_bytes(in, 1) % (QUEUES + 1);
 
 	memset(msg, 0, sizeof(*msg));
-	msg->h.request = v & 1 ? common[(v >> 1) % 8] : (v >> 1) % (VU_REQUEST_MAX + 1);
+	msg->h.request = v & 1 ? common[(v >> 1) % sizeof(common)] : (v >> 1) % (VU_REQUEST_MAX + 1);
 	msg->h.flags = VU_VERSION | (v & 128 ? VU_FLAG_NEED_REPLY : 0);
 	switch (msg->h.request) {
 	case VU_SET_FEATURES:
@@ -136,6 +138,15 @@ static void take_message(struct vu_msg *msg, struct input *in)
 		msg->u64 = index | (v & 64 ? VU_VRING_NOFD : 0);
 		set_size(msg, in, sizeof(msg->u64));
 		add_fds(msg, in, !(v & 64));
+		break;
+	case VU_GET_INFLIGHT_FD:
+	case VU_SET_INFLIGHT_FD:
+		msg->inflight.mmap_size = take_number(in);
+		msg->inflight.mmap_offset = take_bytes(in, 1) % 4 ? 0 : take_number(in);
+		msg->inflight.num_queues = take_bytes(in, 1) % (QUEUES + 2);
+		msg->inflight.queue_size = take_bytes(in, 1) % 4 ? 16 : (uint16_t)take_number(in);
+		set_size(msg, in, sizeof(msg->inflight));
+		add_fds(msg, in, msg->h.request == VU_SET_INFLIGHT_FD);
 		break;
 	case VU_GET_CONFIG:
 	case VU_SET_CONFIG:
