@@ -215,7 +215,7 @@ bool packed_device_publish(struct packed_device *d)
 	/* A driver that sleeps is not further behind than its ring is long. */
 	d->unsettled = unsettled < d->num ? unsettled : d->num;
 
-	/* pairs with the acquire of the flags in packed_driver_has_used() */
+	/* pairs with the acquire in packed_driver_has_used() */
 	packed_store_tail(first, d->first, memory_order_release);
 	if (!call_wanted(d))
 		return false;

@@ -40,9 +40,8 @@ void packed_device_disable_kicks(struct packed_device *d);
 
 static inline bool packed_device_is_avail(const struct packed_device *d, unsigned int pos)
 {
-	/* pairs with the release of the flags in packed_driver_publish() */
-	uint16_t flags = ring_load16(&d->desc[packed_index(pos, d->num)].flags,
-				     memory_order_acquire);
+	/* pairs with the release in packed_driver_publish() */
+	uint16_t flags = packed_tail_flags(packed_load_tail(&d->desc[packed_index(pos, d->num)]));
 
 	return (flags & (PACKED_AVAIL | PACKED_USED)) == packed_avail_flags(pos, d->num);
 }

@@ -137,7 +137,7 @@ bool packed_driver_publish(struct packed_driver *d)
 
 	/* First of all: whoever comes after a driver that was killed must not think the ring empty. */
 	atomic_store_explicit(&d->place->avail, d->avail, memory_order_relaxed);
-	/* pairs with the acquire of the flags in packed_device_has_avail() */
+	/* pairs with the acquire in packed_device_has_avail() */
 	ring_store64(&first->addr, d->first_addr);
 	packed_store_tail(first, d->first, memory_order_release);
 	if (!kick_wanted(d))
@@ -211,18 +211,17 @@ void packed_driver_disable_calls(struct packed_driver *d)
  */
 int packed_driver_next_used(struct packed_driver *d, uint32_t *slot, uint32_t *written)
 {
-	const struct vring_packed_desc *desc = &d->desc[packed_index(d->used, d->num)];
-	uint16_t id;
+	/* pairs with the release in packed_device_publish() */
+	uint64_t tail = packed_load_tail(&d->desc[packed_index(d->used, d->num)]);
+	uint16_t flags = packed_tail_flags(tail), id = packed_tail_id(tail);
 
-	if (!packed_driver_has_used(d))
+	if ((flags & (PACKED_AVAIL | PACKED_USED)) != packed_used_flags(d->used, d->num))
 		return 0;
-	id = ring_load16(&desc->id, memory_order_relaxed);
 	if (unlikely(id >= d->num || !d->count[id]))
 		return -EPROTO;
 	*slot = id;
 	/* Without the flag the length says nothing (2.8.4). */
-	*written = ring_load16(&desc->flags, memory_order_relaxed) & VRING_DESC_F_WRITE ?
-		   ring_load32(&desc->len) : 0;
+	*written = flags & VRING_DESC_F_WRITE ? packed_tail_len(tail) : 0;
 	d->used = packed_advance(d->used, d->count[id], d->num);
 	d->count[id] = 0;
 	atomic_store_explicit(&d->place->used, d->used, memory_order_relaxed);

@@ -60,9 +60,8 @@ int packed_driver_next_used(struct packed_driver *d, uint32_t *slot, uint32_t *w
  */
 static inline bool packed_driver_has_used(const struct packed_driver *d)
 {
-	/* pairs with the release of the flags in packed_device_publish() */
-	uint16_t flags = ring_load16(&d->desc[packed_index(d->used, d->num)].flags,
-				     memory_order_acquire);
+	/* pairs with the release in packed_device_publish() */
+	uint16_t flags = packed_tail_flags(packed_load_tail(&d->desc[packed_index(d->used, d->num)]));
 
 	return (flags & (PACKED_AVAIL | PACKED_USED)) == packed_used_flags(d->used, d->num);
 }

@@ -45,7 +45,13 @@ static inline uint16_t packed_used_flags(unsigned int pos, unsigned int num)
 	return pos < num ? PACKED_AVAIL | PACKED_USED : 0;
 }
 
-/* The second half of a descriptor, which is written in one go. */
+/* The second half of a descriptor is one number for both sides: length, id and flags go together. */
+typedef _Atomic uint64_t packed_word __attribute__((may_alias));
+
+_Static_assert(offsetof(struct vring_packed_desc, len) == 8 &&
+	       offsetof(struct vring_packed_desc, id) == 12 &&
+	       offsetof(struct vring_packed_desc, flags) == 14, "VIRTIO 1.2, 2.8.13");
+
 static inline uint64_t packed_tail(uint32_t len, uint16_t id, uint16_t flags)
 {
 	return len | (uint64_t)id << 32 | (uint64_t)flags << 48;
@@ -54,12 +60,28 @@ static inline uint64_t packed_tail(uint32_t len, uint16_t id, uint16_t flags)
 static inline void packed_store_tail(struct vring_packed_desc *desc, uint64_t tail,
 				     memory_order order)
 {
-	_Static_assert(offsetof(struct vring_packed_desc, len) == 8 &&
-		       offsetof(struct vring_packed_desc, id) == 12 &&
-		       offsetof(struct vring_packed_desc, flags) == 14, "VIRTIO 1.2, 2.8.13");
-	typedef _Atomic uint64_t tail_word __attribute__((may_alias));
+	atomic_store_explicit((packed_word *)&desc->len, htole64(tail), order);
+}
 
-	atomic_store_explicit((tail_word *)&desc->len, htole64(tail), order);
+static inline uint64_t packed_load_tail(const struct vring_packed_desc *desc)
+{
+	/* acquire: pairs with the release with which each side shows the first of a batch */
+	return le64toh(atomic_load_explicit((packed_word *)&desc->len, memory_order_acquire));
+}
+
+static inline uint32_t packed_tail_len(uint64_t tail)
+{
+	return tail;
+}
+
+static inline uint16_t packed_tail_id(uint64_t tail)
+{
+	return tail >> 32;
+}
+
+static inline uint16_t packed_tail_flags(uint64_t tail)
+{
+	return tail >> 48;
 }
 
 /* A position as event suppression structures and vhost-user messages carry it (2.8.14). */
