@@ -10,6 +10,12 @@
 /* Looks at the sockets between two looks at the clock; one costs a system call. */
 #define SPINS_PER_CLOCK	64
 
+/* The same when the CPU is wanted by others. */
+#define SPINS_CROWDED	4
+
+/* Looks before sleeping in the middle of a reply. */
+#define LOOKS_MIDWAY	8
+
 /**
  * nbd_client_init - prepare a client without connections
  * @c: filled in; nbd_client_destroy() is due whatever this returns
@@ -186,15 +192,17 @@ int nbd_client_look(struct nbd_client *c)
 	return came;
 }
 
-/* Poll for up to @window ns, or a full wait; returns as nbd_client_look(). */
-static int spin(struct nbd_client *c, uint64_t start, uint64_t window, unsigned int per_clock)
+/* Poll for a full wait; returns as nbd_client_look(). */
+static int spin(struct nbd_client *c)
 {
-	uint64_t now = start;
-	int ret;
+	uint64_t start = 0, now;
 
 	do {
-		for (unsigned int i = 0; i < per_clock; i++) {
-			ret = nbd_client_look(c);
+		unsigned int looks = c->crowd.crowded ? SPINS_CROWDED : SPINS_PER_CLOCK;
+
+		for (unsigned int i = 0; i < looks; i++) {
+			int ret = nbd_client_look(c);
+
 			if (ret) {
 				c->stats.wait.polls++;
 				return ret;
@@ -202,8 +210,27 @@ static int spin(struct nbd_client *c, uint64_t start, uint64_t window, unsigned 
 			cpu_relax();
 		}
 		now = clock_ns();
-	} while (now - start < window);
+		if (!start)
+			start = now;
+		crowd_look(&c->crowd, now);
+	} while (now - start < NBD_WAIT_SECONDS * 1000000000ull);
 	return 0;
+}
+
+/* Poll for the window that began at @start; returns as nbd_client_look(). */
+static int spin_window(struct nbd_client *c, uint64_t start)
+{
+	uint64_t now;
+	int ret;
+
+	do {
+		ret = nbd_client_look(c);
+		now = clock_ns();
+		cpu_relax();
+	} while (!ret && now - start < c->window.ns);
+	c->stats.wait.poll_ns += now - start;
+	c->stats.wait.polls += ret > 0;
+	return ret;
 }
 
 /* Sleep in poll(2) on all connections; returns as nbd_client_look(). */
@@ -236,14 +263,33 @@ static int sleep_on_all(struct nbd_client *c)
 	return came;
 }
 
+/*
+ * A server may send a reply in pieces (nbdkit: three), each of which wakes us up: the next
+ * one comes sooner than it takes to sleep. With several requests in flight the reply to one
+ * may be there. With one there is nothing yet, and looking is in vain.
+ */
+static unsigned int looks_before_sleep(const struct nbd_client *c)
+{
+	const struct nbd_conn *conn = c->conn;
+
+	if (c->nr_conns == 1 && conn->path->midway && conn->path->midway(conn))
+		return LOOKS_MIDWAY;
+	return c->nr_slots - c->nr_free > 1;
+}
+
+/*
+ * Not a receive that waits: on a unix socket that would be woken up by the server taking
+ * the request off the socket, too, which poll(2) knows to ignore.
+ */
 static int block(struct nbd_client *c)
 {
-	struct nbd_conn *conn = c->conn;
+	for (unsigned int n = looks_before_sleep(c); n; n--) {
+		int ret = nbd_client_look(c);
 
+		if (ret)
+			return ret;
+	}
 	c->stats.wait.sleeps++;
-	/* One system call instead of two, where there is one thing only to wait for. */
-	if (c->nr_conns == 1 && conn->path->sleep && !(conn->path->events(conn) & POLLOUT))
-		return conn->path->sleep(conn);
 	return sleep_on_all(c);
 }
 
@@ -252,10 +298,8 @@ static int adapt(struct nbd_client *c)
 	uint64_t start = clock_ns();
 	int ret = 0;
 
-	if (c->window.ns) {
-		ret = spin(c, start, c->window.ns, 1);
-		c->stats.wait.poll_ns += clock_ns() - start;
-	}
+	if (c->window.ns)
+		ret = spin_window(c, start);
 	if (!ret)
 		ret = block(c);
 	if (c->window.max_ns)
@@ -273,7 +317,7 @@ int nbd_client_wait(struct nbd_client *c)
 {
 	switch (c->mode) {
 	case WAIT_POLL:
-		return spin(c, clock_ns(), NBD_WAIT_SECONDS * 1000000000ull, SPINS_PER_CLOCK);
+		return spin(c);
 	case WAIT_ADAPTIVE:
 		return adapt(c);
 	case WAIT_BLOCK:

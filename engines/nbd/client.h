@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <libnbd.h>
+#include "base/crowd.h"
 #include "base/hist.h"
 #include "base/poll-window.h"
 #include "engines/driver/wait.h"
@@ -63,7 +64,7 @@ struct nbd_slot {
  * @queue: take a request, to be sent no later than in the next send()
  * @send: send what is queued, or as much of it as the socket takes
  * @receive: look for replies without waiting; 1 when something came, 0 when nothing did
- * @sleep: like receive(), but wait for up to NBD_WAIT_SECONDS; NULL: use poll(2)
+ * @midway: whether a part of a reply has come; may be NULL
  * @next: set @s to a request that is complete, or return 0 if receive() has brought none
  * @events: what to poll(2) for
  *
@@ -77,7 +78,7 @@ struct nbd_datapath {
 	void (*queue)(struct nbd_conn *c, struct nbd_slot *s);
 	int (*send)(struct nbd_conn *c);
 	int (*receive)(struct nbd_conn *c);
-	int (*sleep)(struct nbd_conn *c);
+	bool (*midway)(const struct nbd_conn *c);
 	int (*next)(struct nbd_conn *c, struct nbd_slot **s);
 	short (*events)(const struct nbd_conn *c);
 };
@@ -134,6 +135,7 @@ struct nbd_stats {
  * @age: a coarse clock for finding stuck requests, advanced by the user
  * @mode: block, poll or adaptive
  * @window: polling window of WAIT_ADAPTIVE
+ * @crowd: whether a job that polls has its CPU to itself
  * @fault: what was wrong with a reply, for -EPROTO
  * @complaint: what the server said about the first error it explained
  */
@@ -149,6 +151,7 @@ struct nbd_client {
 	uint32_t age;
 	enum wait_mode mode;
 	struct poll_window window;
+	struct crowd crowd;
 	char fault[160];
 	char complaint[256];
 	struct nbd_stats stats;

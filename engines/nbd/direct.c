@@ -15,21 +15,6 @@
 /* Pieces of memory in one system call. */
 #define PIECES	128
 
-/* Looks at the socket before sleeping in the middle of a reply. */
-#define LOOKS_MIDWAY	8
-
-static int set_up_socket(int fd)
-{
-	struct timeval patience = { .tv_sec = NBD_WAIT_SECONDS };
-	int flags = fcntl(fd, F_GETFL);
-
-	/* Calls that must not wait say so; one that shall then needs no poll(2). */
-	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
-		return -errno;
-	return 0;
-}
-
 static void free_direct(struct direct *d)
 {
 	free(d->hdr);
@@ -61,19 +46,17 @@ static struct direct *alloc_direct(unsigned int nr_slots)
 static int direct_open(struct nbd_conn *c, struct nbd_handle *h)
 {
 	struct direct *d = alloc_direct(c->client->nr_slots);
-	int ret;
 
 	if (!d)
 		return -ENOMEM;
 	c->priv = d;
 	d->structured = nbd_get_structured_replies_negotiated(h) == 1;
 	c->fd = fcntl(nbd_aio_get_fd(h), F_DUPFD_CLOEXEC, 0);
-	ret = c->fd < 0 ? -errno : set_up_socket(c->fd);
-	if (ret) {
-		if (c->fd >= 0)
-			close(c->fd);
+	if (c->fd < 0) {
+		int err = errno;
+
 		free_direct(d);
-		return ret;
+		return -err;
 	}
 	/* Says nothing to the server. */
 	nbd_close(h);
@@ -226,7 +209,7 @@ static unsigned int make_room(struct direct *d, struct iovec *iov)
 	return n;
 }
 
-static int receive(struct nbd_conn *c, int flags)
+static int direct_receive(struct nbd_conn *c)
 {
 	struct direct *d = c->priv;
 	struct iovec iov[2];
@@ -234,9 +217,9 @@ static int receive(struct nbd_conn *c, int flags)
 	ssize_t ret;
 
 	if (msg.msg_iovlen == 1)
-		ret = recv(c->fd, iov[0].iov_base, iov[0].iov_len, flags);
+		ret = recv(c->fd, iov[0].iov_base, iov[0].iov_len, MSG_DONTWAIT);
 	else
-		ret = recvmsg(c->fd, &msg, flags);
+		ret = recvmsg(c->fd, &msg, MSG_DONTWAIT);
 	if (ret < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (!ret)
@@ -257,29 +240,11 @@ static int receive(struct nbd_conn *c, int flags)
 	return 1;
 }
 
-static int direct_receive(struct nbd_conn *c)
-{
-	return receive(c, MSG_DONTWAIT);
-}
-
-/*
- * A server may send a reply in pieces (nbdkit: three), each of which wakes us up. The next
- * piece comes sooner than it takes to sleep.
- */
-static int direct_sleep(struct nbd_conn *c)
+static bool direct_midway(const struct nbd_conn *c)
 {
 	const struct direct *d = c->priv;
 
-	if (d->left || d->end > d->pos) {
-		for (unsigned int i = 0; i < LOOKS_MIDWAY; i++) {
-			int ret = receive(c, MSG_DONTWAIT);
-
-			if (ret)
-				return ret;
-			cpu_relax();
-		}
-	}
-	return receive(c, 0);
+	return d->left || d->end > d->pos;
 }
 
 static short direct_events(const struct nbd_conn *c)
@@ -296,7 +261,7 @@ const struct nbd_datapath nbd_direct = {
 	.queue = direct_queue,
 	.send = direct_send,
 	.receive = direct_receive,
-	.sleep = direct_sleep,
+	.midway = direct_midway,
 	.next = direct_next,
 	.events = direct_events,
 };

@@ -19,6 +19,7 @@ static void write_stats(struct json *w, void *arg)
 	}
 	json_u64(w, "polls", c->stats.wait.polls);
 	json_u64(w, "poll_ns", c->stats.wait.poll_ns);
+	json_u64(w, "yields", c->crowd.yields);
 	json_u64(w, "sleeps", c->stats.wait.sleeps);
 	json_u64(w, "window_ns", c->window.ns);
 }
