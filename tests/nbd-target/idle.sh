@@ -15,7 +15,7 @@ end_client()
 	client=
 }
 
-for poll in off adaptive fixed busy; do
+for poll in off adaptive weighted busy; do
 	start --backend ram --size 16M --poll $poll
 	/usr/bin/python3 - "$SRC" "$socket" <<'END' &
 import os, sys, time
