@@ -33,6 +33,7 @@ void blk_limits_read(struct blk_limits *l, const struct virtio_blk_config *c, ui
 		.capacity = le64toh(c->capacity) << SECTOR_SHIFT,
 		.block_size = 1u << SECTOR_SHIFT,
 		.max_transfer = TRANSFER_MAX,
+		.max_segments = 1,
 		.flush = has(features, VIRTIO_BLK_F_FLUSH),
 		.read_only = has(features, VIRTIO_BLK_F_RO),
 	};
@@ -40,6 +41,9 @@ void blk_limits_read(struct blk_limits *l, const struct virtio_blk_config *c, ui
 		l->block_size = le32toh(c->blk_size);
 	if (has(features, VIRTIO_BLK_F_SIZE_MAX) && c->size_max && le32toh(c->size_max) < TRANSFER_MAX)
 		l->max_transfer = le32toh(c->size_max);
+	/* Without the feature, or with 0, a device promises no more than one. */
+	if (has(features, VIRTIO_BLK_F_SEG_MAX) && c->seg_max)
+		l->max_segments = le32toh(c->seg_max);
 	l->max_discard = discard < TRANSFER_MAX ? discard : TRANSFER_MAX;
 
 	/* A request that is split must be split between blocks. */
@@ -78,34 +82,43 @@ unsigned int blk_queue_slots(unsigned int num, bool indirect)
 	return indirect ? num : num / VQ_CHAIN;
 }
 
-static size_t slots_offset(unsigned int num, uint64_t features)
+static bool is_packed(const struct blk_shape *shape)
 {
-	return (vq_ring_bytes(has(features, VIRTIO_F_RING_PACKED), num) + 4095) / 4096 * 4096;
+	return has(shape->features, VIRTIO_F_RING_PACKED);
+}
+
+static size_t slots_offset(const struct blk_shape *shape)
+{
+	return (vq_ring_bytes(is_packed(shape), shape->num) + 4095) / 4096 * 4096;
+}
+
+static size_t tables_offset(const struct blk_shape *shape)
+{
+	return slots_offset(shape) + shape->num * sizeof(struct blk_slot);
 }
 
 /**
  * blk_queue_bytes - device-visible memory that a queue takes
- * @num: queue size
- * @features: negotiated features
+ * @shape: of the queue
  *
  * Return: bytes, for memory that starts on a page.
  */
-size_t blk_queue_bytes(unsigned int num, uint64_t features)
+size_t blk_queue_bytes(const struct blk_shape *shape)
 {
-	return slots_offset(num, features) + num * sizeof(struct blk_slot);
+	return tables_offset(shape) +
+	       (shape->segments > 1 ? shape->num * sizeof(struct blk_table) : 0);
 }
 
 /**
  * blk_queue_ring - look at the ring of a queue that another may drive
  * @ring: filled in, good for vq_driver_parts() and vq_driver_base()
  * @mem: the queue's memory
- * @num: queue size
- * @features: negotiated features
+ * @shape: of the queue
  */
-void blk_queue_ring(struct vq_driver *ring, void *mem, unsigned int num, uint64_t features)
+void blk_queue_ring(struct vq_driver *ring, void *mem, const struct blk_shape *shape)
 {
-	vq_driver_init(ring, has(features, VIRTIO_F_RING_PACKED), mem, num,
-		       has(features, VIRTIO_RING_F_EVENT_IDX), NULL);
+	vq_driver_init(ring, is_packed(shape), mem, shape->num,
+		       has(shape->features, VIRTIO_RING_F_EVENT_IDX), NULL);
 }
 
 /* All that stays the same from request to request is written here. */
@@ -138,28 +151,28 @@ static void prepare_slot(struct blk_queue *q, unsigned int i)
  * blk_queue_init - take a queue up
  * @q: filled in
  * @mem: blk_queue_bytes() of memory that the device can reach, zero for a new queue
- * @num: queue size
+ * @shape: of the queue
  * @guest_offset: what to add to an address here for the guest physical address
- * @features: negotiated features
  * @kick_fd: the device's eventfd; stays the caller's
  *
  * Return: 0, or -ENOMEM, or -EBUSY when an earlier owner left requests in flight.
  */
-int blk_queue_init(struct blk_queue *q, void *mem, unsigned int num, uint64_t guest_offset,
-		   uint64_t features, int kick_fd)
+int blk_queue_init(struct blk_queue *q, void *mem, const struct blk_shape *shape,
+		   uint64_t guest_offset, int kick_fd)
 {
 	memset(q, 0, sizeof(*q));
-	q->indirect = has(features, VIRTIO_RING_F_INDIRECT_DESC);
+	q->indirect = has(shape->features, VIRTIO_RING_F_INDIRECT_DESC);
 	q->guest_offset = guest_offset;
 	q->kick_fd = kick_fd;
-	q->nr_slots = blk_queue_slots(num, q->indirect);
-	q->owns_chain = !q->indirect && !has(features, VIRTIO_F_RING_PACKED);
-	q->slot = (void *)((char *)mem + slots_offset(num, features));
-	q->count = calloc(num, sizeof(*q->count));
+	q->nr_slots = blk_queue_slots(shape->num, q->indirect);
+	q->owns_chain = !q->indirect && !is_packed(shape);
+	q->slot = (void *)((char *)mem + slots_offset(shape));
+	q->table = (void *)((char *)mem + tables_offset(shape));
+	q->count = calloc(shape->num, sizeof(*q->count));
 	if (!q->count)
 		return -ENOMEM;
-	vq_driver_init(&q->ring, has(features, VIRTIO_F_RING_PACKED), mem, num,
-		       has(features, VIRTIO_RING_F_EVENT_IDX), q->count);
+	vq_driver_init(&q->ring, is_packed(shape), mem, shape->num,
+		       has(shape->features, VIRTIO_RING_F_EVENT_IDX), q->count);
 	if (vq_driver_busy(&q->ring)) {
 		blk_queue_destroy(q);
 		return -EBUSY;
@@ -273,6 +286,49 @@ void blk_queue_rw(struct blk_queue *q, bool write, uint64_t offset, void *buf, u
 				   offset >> SECTOR_SHIFT, tag);
 
 	add(q, i, (uintptr_t)buf + q->guest_offset, len, !write);
+}
+
+static void set_entry(const struct blk_queue *q, struct blk_table *t, unsigned int i, uint64_t addr,
+		      uint32_t len, uint16_t flags)
+{
+	if (q->ring.is_packed)
+		t->entry[i].packed = (struct vring_packed_desc) {
+			.addr = htole64(addr), .len = htole32(len),
+			.flags = htole16(flags & VRING_DESC_F_WRITE),
+		};
+	else
+		t->entry[i].split = (struct vring_desc) {
+			.addr = htole64(addr), .len = htole32(len),
+			.flags = htole16(flags), .next = htole16(i + 1),
+		};
+}
+
+/**
+ * blk_queue_rwv - queue a read or a write of several pieces of memory
+ * @q: the queue, with a slot free and a shape that has segments
+ * @write: write rather than read
+ * @offset: bytes from the start of the device, a multiple of 512
+ * @iov: the memory, in memory that the device can reach
+ * @n: pieces, at most the shape's segments; together at most blk_limits.max_transfer
+ * @tag: comes back from blk_queue_next()
+ */
+void blk_queue_rwv(struct blk_queue *q, bool write, uint64_t offset, const struct iovec *iov,
+		   unsigned int n, void *tag)
+{
+	unsigned int i = take_slot(q, write ? VIRTIO_BLK_T_OUT : VIRTIO_BLK_T_IN,
+				   offset >> SECTOR_SHIFT, tag);
+	uint64_t slot = (uintptr_t)&q->slot[i] + q->guest_offset;
+	uint16_t flags = VRING_DESC_F_NEXT | (write ? 0 : VRING_DESC_F_WRITE);
+	struct blk_table *t = &q->table[i];
+
+	set_entry(q, t, 0, slot + offsetof(struct blk_slot, hdr), sizeof(q->slot[i].hdr),
+		  VRING_DESC_F_NEXT);
+	for (unsigned int j = 0; j < n; j++)
+		set_entry(q, t, 1 + j, (uintptr_t)iov[j].iov_base + q->guest_offset, iov[j].iov_len,
+			  flags);
+	set_entry(q, t, 1 + n, slot + offsetof(struct blk_slot, status), sizeof(q->slot[i].status),
+		  VRING_DESC_F_WRITE);
+	vq_driver_add_indirect(&q->ring, i, (uintptr_t)t + q->guest_offset, n + 2);
 }
 
 /**

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 #include <linux/virtio_blk.h>
 #include "base/cpu.h"
 #include "base/hist.h"
@@ -25,6 +26,7 @@
  * @capacity: bytes
  * @block_size: smallest unit of I/O in bytes
  * @max_transfer: most bytes of one read or write
+ * @max_segments: most pieces of memory of one read or write
  * @max_discard: most bytes of one discard, 0 when the device has none
  * @flush: the device has a cache to flush
  * @read_only: it refuses writes
@@ -33,9 +35,26 @@ struct blk_limits {
 	uint64_t capacity;
 	uint32_t block_size;
 	uint32_t max_transfer;
+	uint32_t max_segments;
 	uint32_t max_discard;
 	bool flush;
 	bool read_only;
+};
+
+/* Most segments of a request: with header and status they fill two kilobytes of table. */
+#define BLK_SEGMENTS_MAX	126
+
+/**
+ * struct blk_shape - what the memory of a queue looks like
+ * @num: queue size
+ * @features: negotiated features
+ * @segments: most segments of a request, up to BLK_SEGMENTS_MAX; more than one needs
+ *	indirect tables
+ */
+struct blk_shape {
+	unsigned int num;
+	unsigned int segments;
+	uint64_t features;
 };
 
 /**
@@ -52,6 +71,18 @@ struct blk_slot {
 	struct virtio_blk_outhdr hdr;
 	uint8_t status __attribute__((aligned(CACHE_LINE)));
 	struct virtio_blk_discard_write_zeroes range;
+} __attribute__((aligned(CACHE_LINE)));
+
+/**
+ * struct blk_table - an indirect table of a request with several segments
+ */
+union blk_entry {
+	struct vring_desc split;
+	struct vring_packed_desc packed;
+};
+
+struct blk_table {
+	union blk_entry entry[BLK_SEGMENTS_MAX + 2];
 } __attribute__((aligned(CACHE_LINE)));
 
 /**
@@ -83,6 +114,7 @@ struct blk_stats {
  * @ring: the virtqueue
  * @count: a packed ring's own
  * @slot: device-visible memory of the requests
+ * @table: longer tables, one for each slot, where requests may have several segments
  * @guest_offset: guest physical address of memory, minus its address here
  * @request: one for each slot
  * @nr_slots: requests that can be in flight
@@ -98,6 +130,7 @@ struct blk_queue {
 	struct vq_driver ring;
 	uint8_t *count;
 	struct blk_slot *slot;
+	struct blk_table *table;
 	uint64_t guest_offset;
 	struct blk_tagged *request;
 	unsigned int nr_slots;
@@ -115,14 +148,16 @@ void blk_limits_read(struct blk_limits *l, const struct virtio_blk_config *c, ui
 uint64_t blk_driver_features(bool packed, bool event_idx, bool indirect);
 
 unsigned int blk_queue_slots(unsigned int num, bool indirect);
-size_t blk_queue_bytes(unsigned int num, uint64_t features);
-void blk_queue_ring(struct vq_driver *ring, void *mem, unsigned int num, uint64_t features);
-int blk_queue_init(struct blk_queue *q, void *mem, unsigned int num, uint64_t guest_offset,
-		   uint64_t features, int kick_fd);
+size_t blk_queue_bytes(const struct blk_shape *shape);
+void blk_queue_ring(struct vq_driver *ring, void *mem, const struct blk_shape *shape);
+int blk_queue_init(struct blk_queue *q, void *mem, const struct blk_shape *shape,
+		   uint64_t guest_offset, int kick_fd);
 void blk_queue_destroy(struct blk_queue *q);
 
 void blk_queue_rw(struct blk_queue *q, bool write, uint64_t offset, void *buf, uint32_t len,
 		  void *tag);
+void blk_queue_rwv(struct blk_queue *q, bool write, uint64_t offset, const struct iovec *iov,
+		   unsigned int n, void *tag);
 void blk_queue_flush(struct blk_queue *q, void *tag);
 void blk_queue_discard(struct blk_queue *q, uint64_t offset, uint32_t len, void *tag);
 int blk_queue_submit(struct blk_queue *q);

@@ -65,12 +65,14 @@ static unsigned int round_up_pow2(unsigned int n)
  * @iodepth: deepest of them
  * @queue_size: largest queue asked for by an option
  * @buffer_bytes: most I/O buffers
+ * @merge: some job merges requests
  */
 struct demand {
 	unsigned int queues;
 	unsigned int iodepth;
 	unsigned int queue_size;
 	size_t buffer_bytes;
+	bool merge;
 };
 
 static void add_demand(struct demand *d, struct thread_data *td)
@@ -81,6 +83,8 @@ static void add_demand(struct demand *d, struct thread_data *td)
 		d->iodepth = td->o.iodepth;
 	if (options(td)->queue_size > d->queue_size)
 		d->queue_size = options(td)->queue_size;
+	if (options(td)->merge)
+		d->merge = true;
 	if (buffers > d->buffer_bytes)
 		d->buffer_bytes = buffers;
 }
@@ -130,9 +134,28 @@ static int choose_queue_size(struct shared_device *dev, const struct demand *d, 
 	return 0;
 }
 
+/* A merged request has a segment for each that went into it. */
+static int choose_segments(struct shared_device *dev, const struct demand *d, const char *job)
+{
+	uint32_t max = dev->limits.max_segments;
+
+	dev->segments = 1;
+	if (!d->merge)
+		return 0;
+	if (max < 2 || !(dev->features >> VIRTIO_RING_F_INDIRECT_DESC & 1)) {
+		log_err("%s: merge= needs a device that takes indirect descriptors and several segments in a request, unlike %s device '%s'%s\n",
+			job, dev->transport->name, dev->key,
+			max < 2 ? "" : " (see indirect=)");
+		return -EOPNOTSUPP;
+	}
+	dev->segments = max < BLK_SEGMENTS_MAX ? max : BLK_SEGMENTS_MAX;
+	return 0;
+}
+
 static int alloc_queues(struct shared_device *dev, const struct demand *d, bool huge)
 {
-	size_t mem_bytes = align(blk_queue_bytes(dev->queue_size, dev->features));
+	struct blk_shape shape = shared_device_shape(dev);
+	size_t mem_bytes = align(blk_queue_bytes(&shape));
 	size_t stride = mem_bytes + align(d->buffer_bytes);
 	int ret;
 
@@ -179,6 +202,8 @@ static int set_up(struct shared_device *dev, struct thread_data *td)
 		return -ENOSPC;
 	}
 	ret = choose_queue_size(dev, &d, td->o.name);
+	if (!ret)
+		ret = choose_segments(dev, &d, td->o.name);
 	if (ret)
 		return ret;
 	ret = alloc_queues(dev, &d, options(td)->hugepages);

@@ -35,6 +35,7 @@ struct shared_queue {
  * @link: of a device that may go away and come back, NULL of others
  * @arena: rings and buffers of all queues
  * @queue_size: entries of every queue
+ * @segments: most segments of a request, see struct blk_shape
  * @buffer_bytes: room for I/O buffers of every queue
  * @nr_queues: how many queues are in use
  * @queue: they
@@ -57,11 +58,19 @@ struct shared_device {
 	struct device_link *link;
 	struct arena arena;
 	unsigned int queue_size;
+	unsigned int segments;
 	size_t buffer_bytes;
 	unsigned int nr_queues;
 	struct shared_queue *queue;
 	_Atomic int *claim;
 };
+
+static inline struct blk_shape shared_device_shape(const struct shared_device *dev)
+{
+	return (struct blk_shape) {
+		.num = dev->queue_size, .segments = dev->segments, .features = dev->features,
+	};
+}
 
 struct shared_device *shared_device_get(struct thread_data *td);
 int shared_device_claim(struct shared_device *dev, struct thread_data *td, unsigned int *index);

@@ -40,6 +40,16 @@ static bool issue(struct virtio_job *j, struct job_io *io)
 	struct io_u *io_u = io->io_u;
 	uint32_t max = request_max(j, io_u->ddir);
 
+	if (unlikely(j->plug.limit)) {
+		if (plug_takes(&j->plug, io_u) && plug_join(&j->plug, io))
+			return true;
+		plug_issue(&j->plug, &j->queue);
+		if (plug_takes(&j->plug, io_u)) {
+			if (j->queue.nr_free)
+				plug_begin(&j->plug, io);
+			return j->queue.nr_free;
+		}
+	}
 	if (unlikely(!ddir_rw(io_u->ddir))) {
 		if (!j->queue.nr_free)
 			return false;
@@ -119,6 +129,7 @@ int virtio_job_commit(struct thread_data *td)
 
 	if (!j->f.nr_queued || j->f.dead)
 		return 0;
+	plug_issue(&j->plug, &j->queue);
 	ret = blk_queue_submit(&j->queue);
 	if (ret)
 		die(j, -ret);
@@ -135,6 +146,7 @@ static void continue_waiting(struct virtio_job *j)
 		return;
 	while (j->f.nr_waiting && issue(j, inflight_first_waiting(&j->f)))
 		inflight_end_wait(&j->f);
+	plug_issue(&j->plug, &j->queue);
 	ret = blk_queue_submit(&j->queue);
 	if (ret)
 		die(j, -ret);
@@ -164,14 +176,19 @@ static bool excused(struct virtio_job *j)
 static void reap(struct virtio_job *j, unsigned int max)
 {
 	while (j->f.nr_event < max) {
-		struct job_io *io;
-		int err, ret = blk_queue_next(&j->queue, (void **)&io, &err);
+		struct job_io *io = j->done;
+		int ret;
 
-		if (ret < 0)
-			die(j, -ret);
-		if (ret <= 0)
-			return;
-		inflight_part_done(&j->f, io, err);
+		if (likely(!io)) {
+			ret = blk_queue_next(&j->queue, (void **)&io, &j->done_error);
+			if (ret < 0)
+				die(j, -ret);
+			if (ret <= 0)
+				return;
+		}
+		/* What was merged into its request is complete with it. */
+		j->done = plug_next(&j->plug, io);
+		inflight_part_done(&j->f, io, j->done_error);
 	}
 }
 

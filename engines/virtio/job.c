@@ -81,6 +81,7 @@ static void init_waiter(struct virtio_job *j)
 
 static void free_job(struct virtio_job *j)
 {
+	plug_destroy(&j->plug);
 	inflight_free(&j->f);
 	free(j);
 }
@@ -100,6 +101,7 @@ static struct virtio_job *alloc_job(struct thread_data *td)
 
 static int take_queue(struct virtio_job *j)
 {
+	struct blk_shape shape = shared_device_shape(j->dev);
 	struct shared_queue *q;
 	int ret;
 
@@ -107,7 +109,7 @@ static int take_queue(struct virtio_job *j)
 	if (ret)
 		return ret;
 	q = &j->dev->queue[j->index];
-	ret = blk_queue_init(&j->queue, q->mem, j->dev->queue_size, 0, j->dev->features, q->kick_fd);
+	ret = blk_queue_init(&j->queue, q->mem, &shape, 0, q->kick_fd);
 	if (ret) {
 		log_err("%s: cannot use queue %u: %s\n", j->f.td->o.name, j->index,
 			ret == -EBUSY ? "an earlier job left requests in it" : strerror(-ret));
@@ -120,6 +122,17 @@ static int take_queue(struct virtio_job *j)
 	blk_queue_destroy(&j->queue);
 release:
 	shared_device_release(j->dev, j->index);
+	return ret;
+}
+
+static int init_plug(struct virtio_job *j)
+{
+	const struct virtio_options *o = j->f.td->eo;
+	uint32_t max = j->dev->limits.max_transfer;
+	int ret = plug_init(&j->plug, &j->f, o->merge < max ? o->merge : max, j->dev->segments);
+
+	if (ret)
+		log_err("%s: no memory for merge=\n", j->f.td->o.name);
 	return ret;
 }
 
@@ -144,7 +157,9 @@ int virtio_job_init(struct thread_data *td)
 		return ENOMEM;
 	}
 	j->dev = shared_device_get(td);
-	ret = j->dev ? take_queue(j) : -td->error;
+	ret = j->dev ? init_plug(j) : -td->error;
+	if (!ret)
+		ret = take_queue(j);
 	if (ret) {
 		free_job(j);
 		return -ret;

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "engines/glue/inflight.h"
 #include "engines/virtio/device.h"
+#include "engines/virtio/plug.h"
 
 /**
  * struct virtio_job - a job's hold on a device: its queue and what is in flight
@@ -13,6 +14,9 @@
  * @index: the queue it has claimed
  * @queue: the driver of it
  * @waiter: how it waits for completions
+ * @plug: io_us held back to leave as one request
+ * @done: the next io_u of a request that is complete, of which fio had no room for all
+ * @done_error: that request's errno, or 0
  * @buffer_error: why it could not be given the I/O buffers
  * @generation: how many times the device had come back when this job last asked
  */
@@ -22,6 +26,9 @@ struct virtio_job {
 	unsigned int index;
 	struct blk_queue queue;
 	struct waiter waiter;
+	struct plug plug;
+	struct job_io *done;
+	int done_error;
 	int buffer_error;
 	unsigned int generation;
 } __attribute__((aligned(THREAD_ALIGN)));

@@ -25,6 +25,7 @@ enum virtio_transport_kind {
  * @event_idx: negotiate VIRTIO_RING_F_EVENT_IDX
  * @indirect: negotiate VIRTIO_RING_F_INDIRECT_DESC
  * @reconnect: outlive the device
+ * @merge: bytes up to which adjacent requests of a batch leave as one, 0 for not
  * @dp_stats: prefix of the files with what the engine counted
  */
 struct virtio_options {
@@ -41,6 +42,7 @@ struct virtio_options {
 	unsigned int event_idx;
 	unsigned int indirect;
 	unsigned int reconnect;
+	unsigned long long merge;
 	char *dp_stats;
 };
 
@@ -113,6 +115,14 @@ struct virtio_options {
 	.type	= FIO_OPT_BOOL, \
 	VIRTIO_OPTION(reconnect), \
 	.help	= "When the device goes away, wait up to stuck_timeout until it is back, and have it go on with the requests in flight, of which it has to keep a record; stuck_timeout then counts anew for them", \
+	.def	= "0", \
+	VIRTIO_LISTED, \
+}, { \
+	.name	= "merge", \
+	.lname	= "Merge adjacent requests", \
+	.type	= FIO_OPT_STR_VAL, \
+	VIRTIO_OPTION(merge), \
+	.help	= "Reads or writes of a batch (iodepth_batch=) that follow one another on the device leave as one request of up to so many bytes, as behind a block layer's plug; 0 for not", \
 	.def	= "0", \
 	VIRTIO_LISTED, \
 }, { \

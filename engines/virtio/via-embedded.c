@@ -123,13 +123,14 @@ static int start_queue(struct shared_device *dev, struct embedded *e, unsigned i
 		       const char *name)
 {
 	struct embedded_queue *eq = &e->queue[index];
+	struct blk_shape shape = shared_device_shape(dev);
 	struct queue *q = &eq->queue;
 	struct vq_addresses at;
 	struct vq_driver ring;
 	struct vq_parts parts;
 	int ret;
 
-	blk_queue_ring(&ring, dev->queue[index].mem, dev->queue_size, dev->features);
+	blk_queue_ring(&ring, dev->queue[index].mem, &shape);
 	parts = vq_driver_parts(&ring);
 	at = (struct vq_addresses) {
 		(uintptr_t)parts.desc, (uintptr_t)parts.driver, (uintptr_t)parts.device,

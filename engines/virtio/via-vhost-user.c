@@ -80,6 +80,7 @@ static int vu_open(struct shared_device *dev, struct thread_data *td)
 /* Give the device everything it needs; the same when it is another than before. */
 static int start_queues(struct shared_device *dev, struct vu_front *f)
 {
+	struct blk_shape shape = shared_device_shape(dev);
 	struct vu_device *v = dev->priv;
 	int ret = 0;
 
@@ -91,7 +92,7 @@ static int start_queues(struct shared_device *dev, struct vu_front *f)
 		struct shared_queue *q = &dev->queue[i];
 		struct vq_driver ring;
 
-		blk_queue_ring(&ring, q->mem, dev->queue_size, dev->features);
+		blk_queue_ring(&ring, q->mem, &shape);
 		ret = vu_front_start_queue(f, i, dev->queue_size, &ring, q->kick_fd, q->call_fd);
 	}
 	return ret;
@@ -103,6 +104,7 @@ static bool same_device(const struct shared_device *dev, const struct vu_front *
 	return f->features == dev->features && f->max_queues >= dev->nr_queues &&
 	       l->capacity == dev->limits.capacity && l->block_size == dev->limits.block_size &&
 	       l->max_transfer >= dev->limits.max_transfer &&
+	       l->max_segments >= dev->limits.max_segments &&
 	       l->max_discard >= dev->limits.max_discard;
 }
 

@@ -32,6 +32,10 @@ for how in '' --thread; do
 done
 fio_passes --event_idx=0 --indirect=0 --name=job --rw=randwrite --bs=4k --size=1m --iodepth=32 --verify=crc32c
 
+fio_passes --merge=256k --name=job --rw=write --bs=4k --size=1m --iodepth=64 --iodepth_batch=64 --verify=crc32c \
+	--iodepth_batch_complete_min=64 --dp_stats=stats
+holds stats.job.1.json "d['merged'] > 200"
+
 # What is in the file is what was written.
 fio_passes --name=job --rw=write --bs=64k --size=4m --offset=8m --iodepth=8 --end_fsync=1 --verify=pattern \
 	--verify_pattern=0x5a --do_verify=0

@@ -38,14 +38,20 @@ static struct {
 	struct vblk_request req;
 } t;
 
+static struct blk_shape shape_of(uint64_t features)
+{
+	return (struct blk_shape) { .num = NUM, .features = features, .segments = BLK_SEGMENTS_MAX };
+}
+
 static void start(uint64_t features)
 {
 	uint64_t user = (uintptr_t)t.mem;
+	struct blk_shape shape = shape_of(features);
 	struct vq_addresses at;
 	struct vq_parts parts;
 
 	memset(t.mem, 0, MEMORY);
-	assert_int_equal(blk_queue_init(&t.q, t.mem, NUM, GUEST - user, features, t.kick_fd), 0);
+	assert_int_equal(blk_queue_init(&t.q, t.mem, &shape, GUEST - user, t.kick_fd), 0);
 	parts = vq_driver_parts(&t.q.ring);
 	at = (struct vq_addresses) {
 		(uintptr_t)parts.desc, (uintptr_t)parts.driver, (uintptr_t)parts.device
@@ -58,12 +64,13 @@ static int set_up(void **state)
 {
 	const struct backend_config config = { .ops = &ram_backend, .size = SIZE };
 	const struct channel_config through = { 0 };
+	const struct blk_shape shape = shape_of(0);
 
 	(void)state;
 	memset(&t, 0, sizeof(t));
 	t.mem = aligned_alloc(4096, MEMORY);
 	t.buf = t.mem + MEMORY / 2;
-	assert_true(blk_queue_bytes(NUM, 0) < MEMORY / 2);
+	assert_true(blk_queue_bytes(&shape) < MEMORY / 2);
 	t.guest.nr = 1;
 	t.guest.region[0] = (struct guest_region) {
 		.guest = GUEST, .user = (uintptr_t)t.mem, .size = MEMORY, .host = t.mem
@@ -197,6 +204,44 @@ static void test_packed_event_idx(void **state)
 {
 	(void)state;
 	all_requests(F(VIRTIO_F_RING_PACKED) | F(VIRTIO_RING_F_EVENT_IDX));
+}
+
+/* Pieces of memory in any order, as many as a request can have */
+static void several_segments(uint64_t features)
+{
+	struct iovec iov[BLK_SEGMENTS_MAX];
+
+	start(features);
+	for (unsigned int n = 1; n <= BLK_SEGMENTS_MAX; n += n < 5 ? 1 : 60) {
+		for (unsigned int i = 0; i < n; i++) {
+			iov[i] = (struct iovec) { t.buf + 512 * (n - 1 - i), 512 };
+			memset(iov[i].iov_base, (int)(n + i), 512);
+		}
+		blk_queue_rwv(&t.q, true, 65536, iov, n, (void *)7);
+		blk_queue_flush(&t.q, (void *)8);
+		blk_queue_submit(&t.q);
+		assert_int_equal(serve(), 2);
+		expect_done(7, 0);
+		expect_done(8, 0);
+		for (unsigned int i = 0; i < n; i++)
+			assert_int_equal((uint8_t)t.backend.mem[65536 + 512 * i], (uint8_t)(n + i));
+		memset(t.buf, 0, 512 * n);
+		blk_queue_rwv(&t.q, false, 65536, iov, n, (void *)9);
+		blk_queue_submit(&t.q);
+		assert_int_equal(serve(), 1);
+		expect_done(9, 0);
+		for (unsigned int i = 0; i < n; i++)
+			assert_memory_equal(iov[i].iov_base, t.backend.mem + 65536 + 512 * i, 512);
+	}
+	blk_queue_destroy(&t.q);
+}
+
+static void test_several_segments(void **state)
+{
+	(void)state;
+	several_segments(F(VIRTIO_RING_F_INDIRECT_DESC));
+	several_segments(F(VIRTIO_RING_F_INDIRECT_DESC) | F(VIRTIO_F_RING_PACKED));
+	start(0);
 }
 
 static void fill_queue(uint64_t features)
@@ -354,19 +399,18 @@ static void test_stuck(void **state)
 static void hand_on(uint64_t features)
 {
 	uint64_t guest_offset = GUEST - (uintptr_t)t.mem;
+	struct blk_shape shape = shape_of(features);
 	struct blk_queue second;
 
 	start(features);
 	blk_queue_flush(&t.q, (void *)1);
 	blk_queue_submit(&t.q);
 	/* one left in flight: nobody knows where its data would go */
-	assert_int_equal(blk_queue_init(&second, t.mem, NUM, guest_offset,
-					features, t.kick_fd), -EBUSY);
+	assert_int_equal(blk_queue_init(&second, t.mem, &shape, guest_offset, t.kick_fd), -EBUSY);
 	serve();
 	expect_done(1, 0);
 	blk_queue_destroy(&t.q);
-	assert_int_equal(blk_queue_init(&t.q, t.mem, NUM, guest_offset,
-					features, t.kick_fd), 0);
+	assert_int_equal(blk_queue_init(&t.q, t.mem, &shape, guest_offset, t.kick_fd), 0);
 	blk_queue_flush(&t.q, (void *)2);
 	blk_queue_submit(&t.q);
 	assert_int_equal(serve(), 1);
@@ -396,6 +440,7 @@ static void test_limits(void **state)
 	assert_int_equal(l.capacity, 51200);
 	assert_int_equal(l.block_size, 512);
 	assert_int_equal(l.max_transfer, 1 << 30);
+	assert_int_equal(l.max_segments, 1);
 	assert_int_equal(l.max_discard, 0);
 	assert_false(l.flush || l.read_only);
 
@@ -405,6 +450,10 @@ static void test_limits(void **state)
 	assert_int_equal(l.max_transfer, 8192);
 	assert_int_equal(l.max_discard, 1 << 30);
 	assert_true(l.flush && l.read_only);
+
+	c.seg_max = htole32(77);
+	blk_limits_read(&l, &c, F(VIRTIO_BLK_F_SEG_MAX));
+	assert_int_equal(l.max_segments, 77);
 
 	/* qemu-storage-daemon offers the feature with 0, meaning no limit */
 	c.size_max = 0;
@@ -423,6 +472,7 @@ int main(void)
 		TEST(test_packed_direct),
 		TEST(test_packed_indirect),
 		TEST(test_packed_event_idx),
+		TEST(test_several_segments),
 		TEST(test_full_queue),
 		TEST(test_one_kick_a_batch),
 		TEST(test_kick_counter_full),
