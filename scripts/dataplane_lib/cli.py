@@ -62,6 +62,13 @@ def _parser():
     both.add_argument("before", metavar="RESULT")
     both.add_argument("after", metavar="RESULT")
     both.add_argument("--out", metavar="DIR", help="where the report goes (default: results/DATE-compare-NAME)")
+    shown = command("percentiles", "draw latency distributions, of several arms and results over each other", _percentiles)
+    shown.add_argument("result", nargs="+", metavar="RESULT")
+    shown.add_argument("--arm", action="append", default=[], metavar="ARM", help="an arm by its name, or a pattern such as '*=off*'; "
+                       "repeatable (default: all)")
+    shown.add_argument("--job", metavar="NAME", help="one job of the job file only")
+    shown.add_argument("-o", "--out", metavar="FILE", help="where to, as FILE.svg and FILE.png (default: percentiles in RESULT, "
+                       "in the current directory for several)")
     rows = command("export", "every run of a result as a row, for pandas and spreadsheets", _export)
     rows.add_argument("result", metavar="RESULT")
     kind = rows.add_mutually_exclusive_group()
@@ -160,6 +167,11 @@ def _report(args):
 def _compare(args):
     from . import compare  # scipy takes a while, and other commands have no need of it
     compare.compare(_result(args.before), _result(args.after), args.argv, args.out)
+
+
+def _percentiles(args):
+    from . import percentiles
+    percentiles.command([_result(text) for text in args.result], args.arm, args.job, args.out)
 
 
 def _export(args):

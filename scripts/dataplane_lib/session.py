@@ -53,7 +53,11 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
                       "against": a.against} for a in arms]}
     runner.keep_sources(study, result)
     runner.write_json(result / "meta.json", meta)
-    _rounds(study, pinning, course, result, meta)
+    try:
+        _rounds(study, pinning, course, result, meta)
+    except (Refused, KeyboardInterrupt):
+        page.write_refused(meta, meta["reason"], result / "report.html")
+        raise
     report(result)
     return result
 
@@ -97,15 +101,21 @@ def _rounds(study, pinning, course, result, meta):
 
 def write(result, place):
     """Every form of the report on RESULT, a digest, into PLACE."""
+    from . import percentiles  # scipy takes a while, and other commands have no need of it
     runner.write_json(place / "result.json", result)
     table.write_csv(result, place / "result.csv")
-    plot.draw(result, place / "plot.svg", place / "plot.png")
-    page.write(result, place / "plot.svg", place / "report.html")
+    pictures = plot.draw(result, place / "plot.svg", place / "plot.png")
+    page.write(result, pictures + percentiles.for_page(result, place), place / "report.html")
 
 
 def report(place):
     """Digest the raw files of a result, write every form of the report, print it."""
-    result = digest.digest(place)
+    try:
+        result = digest.digest(place)
+    except Refused as err:
+        # A page of better days must not stay.
+        page.write_refused(digest.read_json(place / "meta.json"), str(err), place / "report.html")
+        raise
     if "ab" in result:
         from . import ab_report  # scipy takes a while, and other reports have no need of it
         ab_report.judge(result, place)
