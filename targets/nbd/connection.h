@@ -21,6 +21,7 @@
  * @filling: a write whose data is still coming, straight into its own buffer
  * @missing: bytes of it
  * @skip: bytes to forget: the data of a refused write
+ * @large: the last request was a write too large to be copied
  * @fresh: something came that take_requests() has not seen
  * @drained: the socket was empty; epoll tells when it is not any more
  * @hung_up: the client has closed its end, which epoll does not say twice
@@ -37,6 +38,7 @@ struct nbd_rx {
 	struct nbd_slot *filling;
 	uint32_t missing;
 	uint32_t skip;
+	bool large;
 	bool fresh;
 	bool drained;
 	bool hung_up;

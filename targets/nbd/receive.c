@@ -7,10 +7,10 @@
 #include "targets/nbd/connection.h"
 
 /*
- * Behind the data of a large write most likely comes another one: receive little but its
- * header with it, so that its data need not be copied.
+ * After a large write most likely comes another one: receive little but its header, and its
+ * data need not be copied.
  */
-#define BEHIND_LARGE	4096u
+#define AFTER_LARGE	4096u
 
 /* Reads and writes for which others are kept waiting: then it is their turn. */
 #define TURN_BYTES	(1u << 20)
@@ -20,13 +20,13 @@ static ssize_t receive_some(struct nbd_conn *c, size_t *asked)
 	struct nbd_rx *rx = &c->rx;
 	size_t room = NBD_RX - rx->tail;
 
+	if (rx->large && room > AFTER_LARGE)
+		room = AFTER_LARGE;
 	if (likely(!rx->filling)) {
 		*asked = room;
 		return recv(c->source.fd, rx->buf + rx->tail, room, MSG_DONTWAIT);
 	}
 
-	if (rx->missing > NBD_SMALL && room > BEHIND_LARGE)
-		room = BEHIND_LARGE;
 	struct iovec iov[] = {
 		{ rx->filling->buf + rx->filling->r.len - rx->missing, rx->missing },
 		{ rx->buf + rx->tail, room },
@@ -139,7 +139,12 @@ static void take_data(struct nbd_conn *c, struct nbd_slot *s)
 	}
 }
 
-/* Whether the request at the head of the buffer brings data to the backend or back from it. */
+static bool is_large_write(const struct nbd_conn *c, const struct nbd_slot *s)
+{
+	return s->type == NBD_CMD_WRITE && s->r.len > (c->in_place ? NBD_RX / 2 : NBD_SMALL);
+}
+
+/* What it brings to the backend or back from it. */
 static size_t room_needed(const struct nbd_slot *s)
 {
 	switch (s->type) {
@@ -165,6 +170,7 @@ static void start(struct nbd_conn *c, struct nbd_slot *s, int err, bool one_exte
 	if (s->type == NBD_CMD_READ || s->type == NBD_CMD_WRITE)
 		c->rx.turn_bytes += s->r.len;
 	s->iov = (struct iovec) { .iov_base = s->buf, .iov_len = s->r.len };
+	c->rx.large = is_large_write(c, s);
 	if (s->type == NBD_CMD_WRITE) {
 		take_data(c, s);
 		return;
