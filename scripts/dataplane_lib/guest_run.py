@@ -182,7 +182,7 @@ class _Watch:
 def _fetch(box, directory):
     """What the guest left in the mailbox goes into DIRECTORY; nothing if it left nothing."""
     try:
-        with tarfile.open(box) as mail:
+        with tarfile.open(box, "r:") as mail:
             for member in mail:
                 if member.isfile():
                     (directory / os.path.basename(member.name)).write_bytes(mail.extractfile(member).read())
