@@ -12,6 +12,9 @@
 /* How often patience is asked, in ms. */
 #define STEP_MS		50
 
+/* What a server has to hang up, in ms. */
+#define LEAVE_MS	1000
+
 /* No request is larger, whatever the server would take: libnbd and nbdkit know no more. */
 #define REQUEST_MAX	(64u << 20)
 
@@ -165,18 +168,19 @@ void nbd_server_limits(struct nbd_handle *h, struct nbd_limits *l)
 }
 
 /**
- * nbd_server_leave - disconnect, and wait until the server has noticed
+ * nbd_server_leave - disconnect, and wait a little until the server has noticed
  * @h: libnbd's handle, READY; closed
- * @patience: how long that may take
  *
  * A server for one client at a time is then free for the next.
  */
-void nbd_server_leave(struct nbd_handle *h, const struct nbd_patience *patience)
+void nbd_server_leave(struct nbd_handle *h)
 {
-	if (!nbd_aio_disconnect(h, 0)) {
-		while (nbd_aio_is_closed(h) != 1 && nbd_aio_is_dead(h) != 1 &&
-		       !patience->go_on(patience->arg) && step(h) >= 0)
-			;
+	int ret = nbd_aio_disconnect(h, 0);
+
+	for (unsigned int ms = 0; ms < LEAVE_MS && !ret; ms += STEP_MS) {
+		if (nbd_aio_is_closed(h) == 1 || nbd_aio_is_dead(h) == 1)
+			break;
+		ret = step(h);
 	}
 	nbd_close(h);
 }

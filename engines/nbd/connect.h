@@ -46,6 +46,6 @@ struct nbd_patience {
 int nbd_server_connect(const char *uri, const struct nbd_patience *patience,
 		       struct nbd_handle **h, char *why, size_t len);
 void nbd_server_limits(struct nbd_handle *h, struct nbd_limits *l);
-void nbd_server_leave(struct nbd_handle *h, const struct nbd_patience *patience);
+void nbd_server_leave(struct nbd_handle *h);
 
 #endif

@@ -28,7 +28,7 @@ static bool others_connected(const struct thread_data *td)
 
 	for_each_job(other, i) {
 		if (other != td && other->io_ops == &ioengine && other->io_ops_data &&
-		    other->runstate >= TD_RUNNING && other->runstate <= TD_FINISHING)
+		    other->runstate >= TD_RAMP && other->runstate <= TD_FINISHING)
 			return true;
 	}
 	return false;
@@ -137,8 +137,6 @@ static int check_options(struct thread_data *td)
  */
 int nbd_job_setup(struct thread_data *td)
 {
-	struct waiting w = { .td = td, .since_ns = clock_ns() };
-	struct nbd_patience patience = { .go_on = go_on, .arg = &w };
 	struct nbd_job *j = td->io_ops_data;
 	struct nbd_limits limits;
 	struct nbd_handle *h;
@@ -148,7 +146,7 @@ int nbd_job_setup(struct thread_data *td)
 	if (check_options(td) || connect_server(td, &h))
 		return 1;
 	nbd_server_limits(h, &limits);
-	nbd_server_leave(h, &patience);
+	nbd_server_leave(h);
 	return describe(td, &limits) != 0;
 }
 

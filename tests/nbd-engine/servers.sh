@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# What the tests of the NBD engine share, on top of fio.sh: other people's servers and one
-# that misbehaves. Such a test begins with
+# What the tests of the NBD engine share, on top of fio.sh: servers, other people's and ours,
+# and some that misbehave. Such a test begins with
 #
 #	. "$(dirname "$0")/servers.sh"
 #
@@ -46,6 +46,13 @@ stop_server()
 	[ -n "$pid" ] || return 0
 	kill -KILL "$pid" 2>/dev/null || true
 	wait "$pid" 2>/dev/null || true
+}
+
+# serve_target ARG...: this project's
+serve_target()
+{
+	requires_built targets/nbd-target
+	_serve "$FIO_DATAPLANE/targets/nbd-target" --socket "$_work/nbd.sock" "$@"
 }
 
 # serve_nbdkit ARG...: nbdkit with that plugin and its options

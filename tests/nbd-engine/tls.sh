@@ -3,10 +3,11 @@
 # Over TLS, where libnbd talks whatever datapath= says, and over TCP.
 . "$(dirname "$0")/servers.sh"
 
+requires nbdkit --version
+nbdkit --dump-config | grep -q '^tls=yes' || skip "this nbdkit has no TLS"
 echo "fio:$(printf '%064d' 7)" >psk
 serve_nbdkit --tls=require --tls-psk=psk memory size=16M
 uri="nbds+unix://fio@/?socket=$server_socket&tls-psk-file=$PWD/psk"
-nbdkit --dump-config | grep -q '^tls=yes' || skip "this nbdkit has no TLS"
 for mode in block poll; do
 	fio_passes --wait_mode=$mode --dp_stats=tls --name=job --rw=randrw --bssplit=4k/70:64k/30 --size=4m \
 		--iodepth=16 --verify=crc32c

@@ -26,6 +26,8 @@ trial()
 	done
 }
 
+serve_target --backend ram --size 32M
+trial 4
 serve_nbdkit memory size=64M
 trial 4
 truncate -s 64M disk.raw
