@@ -21,6 +21,9 @@ static bool joins(struct poll_policy *p, struct event_source *s, uint64_t now_ns
 {
 	uint64_t jiffy = now_ns / JIFFY_NS;
 
+	/* Its own work items belong to no queue. */
+	if (s->it && s == &s->it->wake)
+		return false;
 	if (s->jiffy != jiffy) {
 		s->jiffy = jiffy;
 		s->work = 0;
