@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/cpu-pair.h"
 #include "base/cpu.h"
 #include "base/parse.h"
 
@@ -28,15 +29,6 @@ static struct {
 	_Alignas(2 * CACHE_LINE) _Atomic uint64_t turn;
 	_Alignas(2 * CACHE_LINE) atomic_bool stop;
 } ball;
-
-static cpu_set_t only(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return set;
-}
 
 /* return_ball() - The second CPU: answer each odd turn with the next even one */
 static void *return_ball(void *arg)
@@ -90,27 +82,6 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * start_on() - A thread that is on its CPU from the start
- *
- * Under a real-time policy it would never come off its parent's to move itself.
- */
-static int start_on(int cpu, pthread_t *thread, void *(*fn)(void *))
-{
-	cpu_set_t set = only(cpu);
-	pthread_attr_t attr;
-	int ret;
-
-	ret = pthread_attr_init(&attr);
-	if (ret)
-		return -ret;
-	ret = pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
-	if (!ret)
-		ret = pthread_create(thread, &attr, fn, NULL);
-	pthread_attr_destroy(&attr);
-	return -ret;
-}
-
-/*
  * measure() - Round trips between two CPUs
  * @cpus:	The CPUs
  * @ms:		Time to spend, in ms
@@ -121,14 +92,9 @@ static int start_on(int cpu, pthread_t *thread, void *(*fn)(void *))
 static int measure(int cpus[2], uint64_t ms, double slice[SLICES])
 {
 	uint64_t ns = ms * 1000000 / (SLICES + 1);
-	cpu_set_t here = only(cpus[0]);
 	pthread_t other;
-	int ret;
+	int ret = cpu_pair_enter(cpus, &other, return_ball, NULL);
 
-	ret = -pthread_setaffinity_np(pthread_self(), sizeof(here), &here);
-	if (ret < 0)
-		return ret;
-	ret = start_on(cpus[1], &other, return_ball);
 	if (ret < 0)
 		return ret;
 
@@ -151,16 +117,6 @@ static int usage(const char *option, const char *accepts)
 	return EXIT_FAILURE;
 }
 
-/* two_cpus() - Read "A,B", in that order */
-static bool two_cpus(const char *s, int cpus[2])
-{
-	int end = 0;
-
-	return sscanf(s, "%4d,%4d%n", &cpus[0], &cpus[1], &end) == 2 && !s[end] &&
-	       cpus[0] >= 0 && cpus[1] >= 0 && cpus[0] != cpus[1] &&
-	       cpus[0] < CPU_SETSIZE && cpus[1] < CPU_SETSIZE;
-}
-
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -181,7 +137,7 @@ int main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (opt) {
 		case 'c':
-			if (!two_cpus(optarg, cpus))
+			if (!cpu_pair_parse(optarg, cpus))
 				return usage("--cpus", "takes two different CPUs, A,B");
 			break;
 		case 'm':
