@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <sys/socket.h>
 #include "engines/transport/vhost-user.h"
 #include "engines/virtio/device.h"
 #include "engines/virtio/keeper.h"
@@ -116,6 +117,8 @@ static int rebuild(struct shared_device *dev)
 	struct vu_front f;
 	int ret;
 
+	/* A device that only lost its mind must not serve the queues beside the next; jobs have the socket too. */
+	shutdown(v->front.sock, SHUT_RDWR);
 	ret = vu_front_connect(&f, dev->key, REBUILD_TIMEOUT_MS);
 	if (ret)
 		return ret;
