@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import ab, doctor, export, paths, peers, server, session, study, studyfile, units
+from . import ab, doctor, export, match, paths, peers, server, session, study, studyfile, units
 from .errors import Refused
 
 _EXAMPLES = """\
@@ -56,6 +56,7 @@ def _parser():
     _running(sweep, "the target's options, e.g. '--backend null --delay fixed:20us'")
 
     ab.add(command)
+    match.add(command)
     report = command("report", "print a result again and write its report anew", _report)
     report.add_argument("result", metavar="RESULT", help="a directory that run, sweep or ab made")
     both = command("compare", "compare two results, of different times or machines", _compare)

@@ -36,6 +36,8 @@ def render(result, pictures, place):
         spans = verdict_table.percentiles(result)
         if spans:
             parts += [page_table.table(None, *spans), _note("Percentiles of all runs' histograms added up, with the interval over runs.")]
+    for one in result.get("told", {}).get("tables", ()):
+        parts += [f"<h2>{escape(one['title'])}</h2>", page_table.table(one["top"], one["head"], one["rows"]), _note(one["note"])]
     parts += ["<h2>Pictures</h2>", *map(_picture, pictures)]
     both = table.side_by_side(result)
     if both:

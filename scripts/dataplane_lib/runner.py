@@ -19,6 +19,8 @@ from .study import job_text, variables_of
 
 _SAMPLE_S = 0.1
 _PATIENCE_S = 60.0
+# What a file is filled with is a repeated piece of so many random bytes.
+_BLOCK = 1 << 20
 
 
 def write_json(path, data):
@@ -99,6 +101,10 @@ class Runner:
         if self.study.file:
             names["file"] = os.path.join(private, "file")
             with open(names["file"], "wb") as file:
+                if self.study.fill:
+                    block = os.urandom(_BLOCK)
+                    for at in range(0, self.study.file, _BLOCK):
+                        file.write(block[:self.study.file - at])
                 file.truncate(self.study.file)
         if setup.server.uses("port"):
             names["port"] = str(process.free_port())

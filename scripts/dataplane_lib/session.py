@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A study from first run to report."""
 
+import importlib
 import os
 import shlex
 import sys
@@ -12,6 +13,8 @@ from . import (cpus, digest, fiojson, host, page, paths, peers, plan, plot,
                progress, runner, summary, table, units, verdict_table)
 from .errors import Refused
 
+# Studies that are told in a way of their own: the module whose tell() puts sentences and tables into result["told"].
+FORMS = {"match": "match_report", "matrix": "matrix_report"}
 # What a run costs beside ramp and runtime, before one has been timed.
 _OVERHEAD_S = 0.8
 
@@ -119,11 +122,16 @@ def report(place):
     if "ab" in result:
         from . import ab_report  # scipy takes a while, and other reports have no need of it
         ab_report.judge(result, place)
+    form = result["study"].get("form")
+    if form:
+        importlib.import_module(f"{__package__}.{FORMS[form]}").tell(result)
     write(result, place)
     print(result["study"]["title"] or result["study"]["name"])
     print()
     if "verdict" in result:
         print("\n".join(verdict_table.lines(result)))
+    elif "told" in result:
+        print("\n".join(table.told(result)))
     else:
         print("\n".join([*table.terminal(result), "", *(f"* {text}" for text in summary.sentences(result))]))
     for text in result["warnings"]:

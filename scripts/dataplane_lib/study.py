@@ -49,7 +49,9 @@ class Study:
     """A study after defaults, --short and the command line are applied.
 
     GROUPS are lists of factors: the combinations of each group, times those of FACTORS, are the arms. CHOICES
-    says what a value of a factor stands for, where that is more than an option or a variable.
+    says what a value of a factor stands for, where that is more than an option or a variable. FORM names how the report
+    tells it, where it does so in a way of its own (session.FORMS); FILL has the file hold
+    data, since a hole is read without I/O by some servers; CLIENTS are the fio servers that get the job (client.py).
     """
     name: str
     job: Path
@@ -65,7 +67,10 @@ class Study:
     sample: float = 1.0
     pin: bool = True
     file: int = 0
+    fill: bool = False
     along: str = ""
+    form: str = ""
+    clients: list = field(default_factory=list)
     conditions: list = field(default_factory=list)
     server: Server = field(default_factory=lambda: Server(program="vhost-user-blk-target"))
     variables: dict = field(default_factory=dict)

@@ -23,6 +23,8 @@ def sentences(result):
     """A list of sentences."""
     if "verdict" in result:
         return result["verdict"]["sentences"]
+    if "told" in result:
+        return result["told"]["sentences"]
     metric = metrics.BY_KEY[result["study"]["primary"]]
     x = shape.along(result)
     untold = [a for a in result["arms"] if not shape.measured(result, a)]

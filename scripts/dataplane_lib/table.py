@@ -187,6 +187,14 @@ def _heads(row, widths):
     return line
 
 
+def told(result):
+    """What the terminal shows of a study that is told in a way of its own."""
+    out = []
+    for one in result["told"]["tables"]:
+        out += [one["title"], *aligned([one["top"], one["head"]], one["rows"]), "", *([one["note"], ""] if one["note"] else [])]
+    return out + [f"* {text}" for text in result["told"]["sentences"]]
+
+
 def terminal(result):
     """What the terminal shows."""
     out = []

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two costs of the target, chosen so that its IOPS follow a peer's over a grid of points.
+
+The model of a point: time per I/O grows by a share of the CPU time that is burnt for an I/O, which is
+the request's cost and, as often as the iothread sleeps per I/O, the wake-up's. The share is 1 where the iothread is
+what everybody waits for, less where its work overlaps with that of others; it is learnt from the runs made so far.
+"""
+
+import numpy as np
+
+# What a cost can be thought to show: where it shows less, the next run would be sent off the map.
+_SHARE = (0.2, 1.5)
+_STEPS, _ZOOMS = 61, 5
+
+
+class Point:
+    """A point of the grid: what was seen there of the peer and, with some costs, of the target.
+
+    Medians throughout, as each round is a run and some runs are disturbed.
+    """
+
+    def __init__(self):
+        self._peer, self._time, self._burnt, self._sleeps = [], [], [], []
+
+    def learn(self, peer, target, sleeps, costs):
+        """Both sides' IOPS in one round; SLEEPS per I/O of a target with COSTS, (request, wake-up) in ns."""
+        self._peer.append(1e9 / peer)
+        self._time.append(1e9 / target)
+        self._burnt.append(costs[0] + sleeps * costs[1])
+        self._sleeps.append(sleeps)
+
+    @property
+    def wanted(self):
+        """The peer's time per I/O in ns."""
+        return float(np.median(self._peer))
+
+    @property
+    def share(self):
+        """How much of the CPU time burnt for an I/O shows in the time it takes; 1 until runs say otherwise."""
+        burnt, time = np.array(self._burnt), np.array(self._time)
+        i, j = np.triu_indices(len(burnt), 1)
+        apart = np.abs(burnt[j] - burnt[i]) > 0.1 * burnt.max()
+        slopes = ((time[j] - time[i])[apart] / (burnt[j] - burnt[i])[apart]) if burnt.any() else []
+        return float(np.clip(np.median([1.0, *slopes]), *_SHARE))
+
+    @property
+    def bare(self):
+        """The target's time per I/O in ns if nothing were burnt."""
+        return float(np.median(np.array(self._time) - self.share * np.array(self._burnt)))
+
+    def expected(self, request, wakeup):
+        """Time per I/O in ns with these costs (arrays); a busier target sleeps less, so the last run's sleeps count."""
+        return np.maximum(self.bare + self.share * (request + self._sleeps[-1] * wakeup), 1.0)
+
+
+def error(ratios):
+    """Median of how far RATIOS are from 1, as a share."""
+    return float(np.median(np.abs(np.asarray(ratios) - 1)))
+
+
+def costs(points):
+    """(request cost, wake-up cost) in whole ns that bring the expected times of POINTS nearest to the wanted ones.
+
+    What is made small is the mean size of the logarithms of their ratios: half and double are as bad. The median, which
+    is what is reported, does not care for half of the points at all, and would leave them anywhere.
+    """
+    wanted = np.array([p.wanted for p in points])
+    most = max(max((p.wanted - p.bare) / p.share for p in points), 0.0)
+    low, high = np.zeros(2), np.array([most, 2 * most])
+    best = low
+    for _ in range(_ZOOMS):
+        axes = [np.linspace(low[i], high[i], _STEPS) for i in (0, 1)]
+        request, wakeup = np.meshgrid(*axes, indexing="ij")
+        far = np.mean([np.abs(np.log(p.expected(request, wakeup) / w)) for p, w in zip(points, wanted)], axis=0)
+        i, j = np.unravel_index(np.argmin(far), far.shape)
+        best = np.array([axes[0][i], axes[1][j]])
+        reach = (high - low) * 2 / _STEPS
+        low, high = np.maximum(best - reach, 0), best + reach
+    return tuple(int(round(c)) for c in best)

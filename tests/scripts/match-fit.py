@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The fit of a target's costs finds those of a made-up peer, through noise and disturbed runs."""
+
+import random
+import unittest
+
+import fakes  # noqa: F401 (puts scripts/ on the path)
+from dataplane_lib import fit
+
+# Time per I/O in ns without a cost, sleeps per I/O, and how much of what is burnt shows.
+GRID = [(30000, 2.0, 1.0), (9000, 0.3, 1.0), (6000, 0.05, 1.0), (40000, 2.0, 0.9), (20000, 0.6, 0.6), (15000, 0.1, 0.4)]
+
+
+def search(request, wakeup, steps=3, noise=0.0, disturbed=0.0, seed=1):
+    """The costs found for a peer that is the target with REQUEST and WAKEUP, and the median error left."""
+    rng = random.Random(seed)
+
+    def rate(point, costs, exact=False):
+        time = point[0] + point[2] * (costs[0] + point[1] * costs[1])
+        if not exact:
+            time *= (1 + rng.gauss(0, noise)) * (20 if rng.random() < disturbed else 1)
+        return 1e9 / time
+    points, costs = [fit.Point() for _ in GRID], (0, 0)
+    for _ in range(steps + 1):
+        for seen, point in zip(points, GRID):
+            seen.learn(rate(point, (request, wakeup)), rate(point, costs), point[1], costs)
+        costs = fit.costs(points)
+    return costs, fit.error([rate(p, costs, True) / rate(p, (request, wakeup), True) for p in GRID])
+
+
+class Fit(unittest.TestCase):
+    def test_costs_are_found(self):
+        for request, wakeup in ((3000, 1500), (500, 0), (0, 4000), (8000, 200)):
+            (r, w), left = search(request, wakeup)
+            self.assertAlmostEqual(r, request, delta=0.06 * (request + wakeup))
+            self.assertAlmostEqual(w, wakeup, delta=0.06 * (request + wakeup))
+            self.assertLess(left, 0.01)
+
+    def test_noise(self):
+        left = [search(3000, 1500, noise=0.05, seed=s)[1] for s in range(20)]
+        self.assertLess(sorted(left)[18], 0.05)
+
+    def test_disturbed_runs(self):
+        left = [search(3000, 1500, noise=0.05, disturbed=0.05, seed=s)[1] for s in range(20)]
+        self.assertLess(sorted(left)[15], 0.10)
+
+    def test_nothing_to_add(self):
+        self.assertEqual(search(0, 0)[0], (0, 0))
+        point = fit.Point()
+        point.learn(2000, 1000, 1.0, (0, 0))
+        self.assertEqual(fit.costs([point]), (0, 0))
+
+    def test_error(self):
+        self.assertAlmostEqual(fit.error([1.1, 0.95, 2.0]), 0.1)
+
+
+if __name__ == "__main__":
+    unittest.main()
