@@ -52,6 +52,7 @@ static void polling(struct json *w, const struct iothread_stats *s)
 	json_counter(w, "poll_ns", &s->poll_ns);
 	json_counter(w, "poll_hits", &s->poll_hits);
 	json_counter(w, "poll_misses", &s->poll_misses);
+	json_counter(w, "yields", &s->yields);
 	json_counter(w, "sleeps", &s->sleeps);
 	json_counter(w, "wakeups", &s->wakeups);
 

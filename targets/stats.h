@@ -30,6 +30,7 @@ struct iothread_stats {
 	counter_t poll_ns;
 	counter_t poll_hits;		/* polling phases that found work */
 	counter_t poll_misses;		/* polling phases that ran out */
+	counter_t yields;		/* polling for ever, to others that wanted the CPU */
 	counter_t sleeps;
 	counter_t wakeups;		/* sleeps that ended with work */
 	counter_t window_now;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include "base/counter.h"
+#include "base/crowd.h"
 #include "targets/iothread/poll-policy.h"
 #include "targets/stats.h"
 
@@ -105,6 +106,7 @@ struct iothread {
 	bool polled_armed;		/* some of those polled are armed */
 	uint64_t now;			/* the clock as last read */
 	uint64_t look_ns;		/* when to look at those that are not polled */
+	struct crowd crowd;		/* of a thread that polls for ever */
 	uint64_t idle_ns;		/* when the first of those polled may have been idle too long */
 	int epoll_fd;
 	struct deferred *deferred;

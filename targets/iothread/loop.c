@@ -12,6 +12,10 @@
  */
 #define LOOK_NS		32768
 
+/* Passes that found nothing before a thread that polls for ever asks whether others want its CPU. */
+#define PASSES_PER_LOOK		1024
+#define PASSES_CROWDED		16
+
 /* The zones of it->source, see struct iothread: a source goes one up or down at a time. */
 
 static void put(struct iothread *it, unsigned int at, struct event_source *s)
@@ -218,6 +222,20 @@ static void poll_one_by_one(struct iothread *it)
 	}
 }
 
+static void poll_for_ever(struct iothread *it)
+{
+	unsigned int passes = 0;
+
+	while (!poll_sources(it, 0)) {
+		cpu_relax();
+		if (++passes < (it->crowd.crowded ? PASSES_CROWDED : PASSES_PER_LOOK))
+			continue;
+		passes = 0;
+		crowd_look(&it->crowd, clock_ns());
+		counter_set(&it->stats.yields, it->crowd.yields);
+	}
+}
+
 static bool poll_phase(struct iothread *it)
 {
 	if (it->polled_armed) {
@@ -232,8 +250,7 @@ static bool poll_phase(struct iothread *it)
 		poll_one_by_one(it);
 		return true;
 	}
-	while (!poll_sources(it, 0))
-		cpu_relax();
+	poll_for_ever(it);
 	return true;
 }
 
