@@ -70,11 +70,11 @@ def _groups(top):
 
 
 def _cell(tag, cell, word):
+    number = None if isinstance(cell, Html) or tag == "th" else value(cell)
     kinds = ["word"] if word else []
-    if word and len(cell) > _LONG:
+    if word and number is None and len(cell) > _LONG and not isinstance(cell, Html):
         kinds.append("long")
     attributes = f' class="{" ".join(kinds)}"' if kinds else ""
-    number = None if isinstance(cell, Html) or tag == "th" else value(cell)
     if number is not None:
         attributes += f' data-v="{number:.10g}"'
     return f"<{tag}{attributes}>{cell if isinstance(cell, Html) else escape(cell)}</{tag}>"

@@ -105,14 +105,15 @@ def _title(group, texts):
         point.set("class", "tip")
 
 
-def inline(text, size, label, salt):
+def inline(text, size, label):
     """The SVG for a page: the page's colours and font, nothing that two pictures both have."""
     text = re.sub(r'\A.*?(?=<svg)', "", text, flags=re.S)
     text = re.sub(r'<style.*?</style>', "", text, count=1, flags=re.S)
     text = re.sub(r'#[0-9a-f]{6}', lambda m: _NAMES.get(m[0], m[0]), text)
     text = re.sub(r"font: (\d+(?:\.\d+)?)px [^;\"]*", r"font-size: \1px", text)
-    text = re.sub(r' id="(?!m|p[0-9a-f]{6})[a-z_A-Z.]+[0-9_]*"', "", text)
-    # Lines would be drawn with round ends by the style that was taken out.
+    used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
+    text = re.sub(r' id="([^"]*)"', lambda m: m[0] if m[1] in used else "", text)
+    # Round joins are what the style that was taken out asked for.
     return re.sub(r"<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>", lambda m: (
         f'<svg class="{size.name}" xmlns="{_SVG}" xmlns:xlink="{_XLINK}" {m[1]} role="img" aria-label="{label}" '
-        f'stroke-linejoin="round" data-n="{salt}">'), text, count=1)
+        'stroke-linejoin="round">'), text, count=1)

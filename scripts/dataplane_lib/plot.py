@@ -15,31 +15,35 @@ def draw(result, svg, png):
     """Write the picture to both paths; returns all that the page has, as Pictures."""
     pyplot = picture.pyplot()
     title = result["study"]["title"] or result["study"]["name"]
-    out, main = [], _main(result)
-    if main:
-        out.append(both(pyplot, *main, result, "main"))
-        figure, tips = main[1](result, pyplot, WIDE)
-        svg.write_text(picture.svg(figure, tips, "file"), encoding="utf-8")
+
+    def keep(figure, text):
+        svg.write_text(text, encoding="utf-8")
         # The page has the title above the picture already; the PNG goes about alone.
         figure.suptitle(picture.shortened(title, 110), fontsize=12)
         figure.savefig(png, dpi=130)
-        pyplot.close(figure)
+
+    out = [both(pyplot, *_main(result), result, "main", keep)]
     if _changes(result):
-        out.append(both(pyplot, "What was found, metric by metric: the change with its interval. Grey: no difference found.",
-                         _verdicts, result, "verdict"))
+        out.append(both(pyplot, "What was found: the changes with their intervals. Grey: no difference found.", _verdicts, result, "verdict"))
     if _in_order(result):
         out.append(both(pyplot, "Every run in the order it was made, against the median of its arm: a drift, a jump or a second mode "
                          "would show here. Hollow: marked with !.", _order, result, "order"))
     return out
 
 
-def both(pyplot, caption, function, data, name):
-    """The picture that FUNCTION(DATA, pyplot, size) draws, for a wide window and a narrow one."""
+def both(pyplot, caption, function, data, name, keep=None):
+    """The picture that FUNCTION(DATA, pyplot, size) draws, for a wide window and a narrow one.
+
+    KEEP(figure, SVG text) gets the wide one.
+    """
     texts = []
     for size in (WIDE, NARROW):
         figure, tips = function(data, pyplot, size)
         salt = f"{name}-{size.name}"
-        texts.append(picture.inline(picture.svg(figure, tips, salt), size, escape(caption), salt))
+        text = picture.svg(figure, tips, salt)
+        texts.append(picture.inline(text, size, escape(caption)))
+        if keep and size is WIDE:
+            keep(figure, text)
         pyplot.close(figure)
     return picture.Picture(caption, *texts)
 
@@ -57,7 +61,7 @@ def _told(arm, key):
     metric, entry = metrics.BY_KEY[key], arm["metrics"].get(key)
     lines = [arm["name"]]
     if entry:
-        lines.append(f"{metric.label} {units.short(entry['value'], 4)} {metric.unit}".rstrip()
+        lines.append(f"{_unit(metric)} {units.short(entry['value'], 4)}"
                      + f" ({units.short(entry['min'])} to {units.short(entry['max'])}, {arm['runs']} runs)")
     if not arm["baseline"] and arm["change"].get(key) is not None:
         lines.append(f"{units.percent(arm['change'][key])} against {arm['against']}")

@@ -59,7 +59,9 @@ def verdict(arm, base, metric):
 
 
 def _baseline(base, metric):
-    entry = base["metrics"][metric.key]
+    entry = base["metrics"].get(metric.key)
+    if entry is None:
+        return f"Baseline {shape.full(base['values'])}: no figure for {metric.label}, so nothing is compared with it."
     text = (f"Baseline {shape.full(base['values'])}: {units.short(entry['value'])} {metric.label}")
     if base["runs"] > 1 and entry["value"]:
         text += (f" ({units.short(entry['min'])} to {units.short(entry['max'])}"
@@ -70,7 +72,9 @@ def _baseline(base, metric):
 
 def _range(arms, key):
     """'+1.0% to +3.2%', or one figure."""
-    found = [a["change"][key] for a in arms]
+    found = [a["change"][key] for a in arms if a["change"].get(key) is not None]
+    if not found:
+        return "no figure"
     low, high = units.percent(min(found)), units.percent(max(found))
     return low if low == high else f"{low} to {high}"
 

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The report page from odd results: figures that are missing, cells that are sorted, words that are long."""
+
+import contextlib
+import io
+import json
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+import fakes  # noqa: F401
+import made_up
+from dataplane_lib import page_table, picture, session
+from dataplane_lib.errors import Refused
+
+
+def report(place):
+    """(what report printed, the page)."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        session.report(place)
+    return said.getvalue(), (place / "report.html").read_text()
+
+
+class Cells(unittest.TestCase):
+    def test_sorted_by_what_they_mean(self):
+        self.assertEqual([page_table.value(t) for t in ("12", "16us", "-3.1%", "+2.0 % [+1, +3] p=0.01", "40+12", "(99)", "-", "off", "4k-seq")],
+                         [12, 16000, -3.1, 2, 52, 99, None, None, None])
+        for less, more in (("999", "1.00k"), ("9.8k!", "10.2k"), ("999k", "1.00M"), ("6.5k..8.3k", "7.0k..7.1k")):
+            self.assertLess(page_table.value(less), page_table.value(more))
+
+    def test_columns_of_words_stand_left(self):
+        text = page_table.table(None, ["x", "y", "z"], [["off", "a", "1"], ["1", "b", "-"], ["2", "c", "baseline"]])
+        self.assertEqual(re.findall(r'<th( class="word")?>(\w)', text), [("", "x"), (' class="word"', "y"), ("", "z")])
+
+    def test_html(self):
+        self.assertIn("&lt;b&gt;", page_table.table(None, ["<b>"], [["1"]]))
+
+
+class Pages(unittest.TestCase):
+    def setUp(self):
+        tmp = tempfile.TemporaryDirectory()
+        self.addCleanup(tmp.cleanup)
+        self.place = Path(tmp.name) / "result"
+
+    def test_primary_metric_missing(self):
+        """The runs of an arm whose CPU could not be sampled have no figure for what decides."""
+        for which, primary in enumerate(("target_cpu", "target_us_per_io")):
+            for lacking in ("1", "4"):
+                place = self.place / f"{which}{lacking}"
+                made_up.write(place, made_up.arms(*({"x": x} for x in ("1", "2", "4"))), lambda i: 50, cpu=lambda i: 20 + i, primary=primary)
+                for path in (place / "raw").glob(f"*-x-{lacking}-*/cpu.json"):
+                    path.write_text("[]")
+                said, page = report(place)
+                self.assertIn("could not be sampled", said)
+                self.assertIn("<svg", page)
+                self.assertNotIn("nan", re.sub(r"<script>.*", "", page, flags=re.S).lower())
+
+    def test_percentile_of_few_ios_ends(self):
+        made_up.write(self.place, made_up.arms({"x": "1"}), lambda i: 50, runs=1, ios=500)
+        page = report(self.place)[1]
+        titles = re.findall(r"x=1\np([0-9.]+): ", page)
+        self.assertEqual(sorted(set(titles)), ["50", "90"])
+
+    def test_refused_page_replaces_the_good_one(self):
+        made_up.write(self.place, made_up.arms({"x": "1"}), lambda i: 50)
+        self.assertIn("Baseline x=1", report(self.place)[1])
+        path = next((self.place / "raw").glob("*/run.json"))
+        path.write_text(json.dumps({**json.loads(path.read_text()), "status": "failed", "reason": "fio: <no room>"}))
+        with self.assertRaisesRegex(Refused, "no room"):
+            session.report(self.place)
+        page = (self.place / "report.html").read_text()
+        self.assertIn("This is no result", page)
+        self.assertIn("fio: &lt;no room&gt;", page)
+        self.assertNotIn("Baseline", page)
+        self.assertIn("/fio.json", page)
+
+    def test_command_and_files(self):
+        made_up.write(self.place, made_up.arms({"x": "1"}, {"x": "2"}), lambda i: 50)
+        page = report(self.place)[1]
+        self.assertIn("<pre>dataplane sweep job.fio --vary …</pre>", page)
+        for file in ("job.fio", "result.csv", "result.json", "raw/000-x-1-1/fio.json"):
+            self.assertIn(f'href="{file}"', page)
+
+    def test_both_pictures_have_ids_of_their_own(self):
+        made_up.write(self.place, made_up.arms({"x": "1"}, {"x": "2"}), lambda i: 50)
+        found = re.findall(r'\bid="([^"]+)"', report(self.place)[1])
+        self.assertEqual(len(found), len(set(found)))
+
+
+class Names(unittest.TestCase):
+    def test_the_ends_of_long_names_stay(self):
+        self.assertEqual(picture.shortened("short", 10), "short")
+        found = picture.shortened("a" * 40 + "-1", 20)
+        self.assertEqual(len(found), 20)
+        self.assertTrue(found.endswith("-1") and "…" in found)
+
+
+if __name__ == "__main__":
+    unittest.main()
