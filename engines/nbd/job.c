@@ -65,8 +65,8 @@ static int connect_server(struct thread_data *td, struct nbd_handle **h)
 	if (*why)
 		log_err("%s: cannot connect to %s: %s\n", td->o.name, o->uri, why);
 	else if (err == ETIMEDOUT)
-		log_err("%s: cannot connect to %s: no answer for %u s (stuck_timeout); it may be busy with other clients\n",
-			td->o.name, o->uri, o->stuck_timeout);
+		log_err("%s: cannot connect to %s: no answer for %u s (stuck_timeout); "
+			"it may be busy with other clients\n", td->o.name, o->uri, o->stuck_timeout);
 	td_verror(td, err, "NBD connect");
 	return err;
 }
