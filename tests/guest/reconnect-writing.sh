@@ -11,12 +11,10 @@ new_target()
 	start_target --backend "file:$PWD/disk" --num-queues 2 --iothreads 2 --delay exp:20ms --stats stats.json
 }
 
-mkfifo answers
-exec {answers}<>answers
 for ring in '' --packed; do
 	new_target
 	# shellcheck disable=SC2016,SC2086 # expanded in the guest; none or one word
-	start_guest answers '
+	start_guest /dev/null '
 jobs="--rw=randwrite --verify=crc32c --numjobs=2 --size=16m --offset_increment=16m
 	--cpus_allowed=0-1 --cpus_allowed_policy=split"
 echo "writing: 1"

@@ -115,4 +115,35 @@ static inline uint32_t fixture_used(struct packed_fixture *f, uint32_t *written)
 	return slot;
 }
 
+/* One device-writable segment of a given length */
+static inline void add(struct packed_fixture *f, unsigned int slot, uint32_t len)
+{
+	struct vq_segment seg = { fixture_guest(f, f->data), len, true };
+
+	packed_driver_add_chain(&f->driver, slot, &seg, 1);
+}
+
+/* Pops and returns all there is; returns whether the driver is to be called */
+static inline bool serve(struct packed_fixture *f)
+{
+	while (packed_device_pop(&f->device, &f->guest, &f->chain) == 1)
+		packed_device_push(&f->device, f->chain.head, f->chain.count, 0);
+	return packed_device_publish(&f->device);
+}
+
+static inline void drain(struct packed_fixture *f)
+{
+	uint32_t slot, written;
+
+	while (packed_driver_next_used(&f->driver, &slot, &written) == 1)
+		;
+}
+
+static inline bool submit(struct packed_fixture *f, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		add(f, i, 1);
+	return packed_driver_publish(&f->driver);
+}
+
 #endif
