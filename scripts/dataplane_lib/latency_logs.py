@@ -37,7 +37,8 @@ def load(directory, doc, job=None):
         paths = [p for p in sorted(directory.glob(f"*_{kind}.*.log")) if job is None or _name(p, names) == job]
         rows = [reader(path) for path in paths]
         rows = [r for r in rows if r]
-        if rows:
+        # With clat_percentiles=0 fio writes histograms with nothing in them.
+        if rows and any(counted for each in rows for _, counted in each):
             return _hist(rows) if kind == "clat_hist" else _lat(rows, _ios(doc, job))
     return None
 

@@ -94,7 +94,7 @@ def for_page(result, place):
     curves, pyplot = of_arms(result, arms, place), picture.pyplot()
     out = [plot.both(pyplot, "Latencies of all jobs and runs together; the band is the interval over runs. A curve ends where fewer than "
                      f"{bins.FEWEST_BEYOND} I/Os lie beyond.{which}", percentiles_plot.distribution, curves, "latency")]
-    if any(curve.logs for curve in curves):
+    if percentiles_plot.panels(curves):
         out.append(plot.both(pyplot, "Latencies over time, from fio's logs; the band goes from the lowest run to the highest." + which,
                              percentiles_plot.over_time, curves, "time"))
     return out
@@ -123,7 +123,7 @@ def _write(curves, stem):
     """Write the pictures; their paths."""
     pyplot = picture.pyplot()
     drawn = [(stem.name, *percentiles_plot.distribution(curves, pyplot, picture.WIDE))]
-    if any(curve.logs for curve in curves):
+    if percentiles_plot.panels(curves):
         drawn.append((f"{stem.name}-time", *percentiles_plot.over_time(curves, pyplot, picture.WIDE)))
     paths = []
     try:
@@ -154,8 +154,9 @@ def lines(curves):
             notes.setdefault(f"{_few(missing)} not told: fewer than {bins.FEWEST_BEYOND} I/Os lie beyond "
                              f"(p{missing[0]:g} wants {bins.FEWEST_BEYOND / (100 - missing[0]) * 100:,.0f} I/Os)", []).append(letter)
     out += [f"! {', '.join(who)}: {note}" for note, who in notes.items()]
-    if not any(curve.logs for curve in curves):
-        out.append("* no latency logs, so nothing over time: a job file keeps them with write_hist_log=${iops_log} and log_hist_msec=500")
+    if not percentiles_plot.panels(curves):
+        out.append("* no latency logs, so nothing over time: a job file keeps them with write_hist_log=${iops_log} and "
+                   "log_hist_msec=500 (and not clat_percentiles=0)")
     return out
 
 

@@ -64,11 +64,18 @@ def _ticks():
     return LogLocator(base=10, subs=(1, 2, 5), numticks=20)
 
 
+def panels(curves):
+    """The percentiles that are drawn over time, none where no log tells any; None stands for the mean."""
+    kept = [curve for curve in curves if curve.logs]
+    if kept and all(log.means for curve in kept for log in curve.logs):
+        return [None]
+    return [p for p in _OVER_TIME if any(_series(curve, p) for curve in kept)]
+
+
 def over_time(curves, pyplot, size):
     """(figure, tips) of percentiles window by window, or of means where the logs hold no more."""
     kept = [(i, curve) for i, curve in enumerate(curves) if curve.logs]
-    means = all(log.means for _, curve in kept for log in curve.logs)
-    ps = [None] if means else [p for p in _OVER_TIME if any(_series(c, p) for _, c in kept)] or [50.0]
+    ps = panels(curves)
     figure, axes = pyplot.subplots(len(ps), 1, sharex=True, squeeze=False, layout="constrained",
                                    figsize=(size.width, 0.8 + 2.3 * len(ps) + 0.2 * len(kept)))
     tips = Tips()

@@ -117,7 +117,7 @@ def report(place):
         result = digest.digest(place)
     except Refused as err:
         # A page of better days must not stay.
-        page.write_refused(digest.read_json(place / "meta.json"), str(err), place / "report.html")
+        page.write_refused(digest.read_json(place / "meta.json"), str(err).removeprefix(f"{place}: refused: "), place / "report.html")
         raise
     if "ab" in result:
         from . import ab_report  # scipy takes a while, and other reports have no need of it

@@ -136,6 +136,14 @@ class Logs(unittest.TestCase):
         (self.dir / "job_lat.1.log").write_text("")
         self.assertIsNone(latency_logs.load(self.dir, doc))
 
+    def test_empty_histograms_are_no_log(self):
+        """As fio writes them where a job says clat_percentiles=0."""
+        doc = {"jobs": [{"jobname": "j", "read": {"total_ios": 1}}]}
+        (self.dir / "job_clat_hist.1.log").write_text("".join(f"{n * 100}, 0, 4096{', 0' * 1856}\n" for n in (1, 2, 3)))
+        self.assertIsNone(latency_logs.load(self.dir, doc))
+        (self.dir / "job_lat.1.log").write_text("100, 5, 0, 0, 0\n200, 6, 0, 0, 0\n")
+        self.assertEqual(latency_logs.load(self.dir, doc).kind, "lat")
+
     @unittest.skipUnless(shutil.which("fio"), "no fio")
     def test_of_fio(self):
         """What fio itself writes: its bins have the values of its json+, and hold the run but for its end."""
