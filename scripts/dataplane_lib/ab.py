@@ -52,6 +52,7 @@ def add(command):
     sub.add_argument("--file", metavar="SIZE", help="make a sparse $file of this size for every run")
     sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")
     sub.add_argument("--ramp", metavar="S", help="seconds before that")
+    sub.add_argument("--client", metavar="HOST,…", help="run the job on these fio servers, each HOST, HOST:PORT or sock:PATH; see docs/studies.md")
     sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor)")
     sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
 

@@ -5,7 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import ab_arms, ab_pairs, ab_report, digest, metrics, server, session, stats, study, studyfile, units
+from . import ab_arms, ab_pairs, ab_report, client, digest, metrics, server, session, stats, study, studyfile, units
 from .errors import Refused
 
 
@@ -18,6 +18,9 @@ def run(args):
     if args.restore and not (args.set_a or args.set_b):
         raise Refused("--restore: there is no --set-a or --set-b to restore from")
     studyfile.check(chosen)
+    if args.client is not None:
+        chosen.clients = client.parse(args.client)
+        client.check_study(chosen)
     # A terminal that goes away must not keep --restore from its turn; under nohup nothing happens then.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))

@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import ab, doctor, export, match, paths, peers, server, session, study, studyfile, units
+from . import ab, client, doctor, export, match, matrix, paths, peers, server, session, study, studyfile, units
 from .errors import Refused
 
 _EXAMPLES = """\
@@ -56,6 +56,7 @@ def _parser():
     _running(sweep, "the target's options, e.g. '--backend null --delay fixed:20us'")
 
     ab.add(command)
+    matrix.add(command, _running, _matrix)
     match.add(command)
     report = command("report", "print a result again and write its report anew", _report)
     report.add_argument("result", metavar="RESULT", help="a directory that run, sweep or ab made")
@@ -97,6 +98,7 @@ def _running(sub, target_help):
     sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")
     sub.add_argument("--ramp", metavar="S", help="seconds before that")
     sub.add_argument("--file", metavar="SIZE", help="size of the empty file that each run gets as $file")
+    sub.add_argument("--client", metavar="HOST,…", help="run the job on these fio servers, each HOST, HOST:PORT or sock:PATH; see docs/studies.md")
     sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor), or none to leave both sides to the scheduler")
     sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
 
@@ -132,6 +134,9 @@ def _apply(chosen, args):
     if args.file is not None:
         chosen.file = units.size(args.file, "--file")
     studyfile.check(chosen)
+    if args.client is not None:
+        chosen.clients = client.parse(args.client)
+        client.check_study(chosen)
 
 
 def _run(args):
@@ -152,6 +157,12 @@ def _sweep(args):
         chosen.baseline = dict(_pair(p, "--baseline") for p in args.baseline.split(","))
     _apply(chosen, args)
     session.execute(chosen, args.argv, args.out, args.cpus)
+
+
+def _matrix(args):
+    chosen = matrix.prepared(args)
+    _apply(chosen, args)
+    session.execute(chosen, args.argv, args.out, args.cpus, matrix.course(chosen, args))
 
 
 def _result(text):

@@ -78,7 +78,9 @@ def run_figures(directory, record, doc, cpus):
     if "target" not in record:
         return figures, None, 0.0, values
     offset = record["clock_offset_s"]
-    runtime, last = fiojson.runtime_ms(doc) / 1000, doc["timestamp_ms"] / 1000 - offset
+    runtime = fiojson.runtime_ms(doc) / 1000
+    # fio's client does not tell when it was over, see client.ended().
+    last = record["ended_s"] if "ended_s" in record else doc["timestamp_ms"] / 1000 - offset
     if logs:
         first, last = (when / 1000 - offset for when in samples.together(logs))
         runtime = last - first
@@ -96,11 +98,17 @@ def run_figures(directory, record, doc, cpus):
             figures["qemu_cpu"] = sum(t["user"] + t["system"] for t in whole.values())
     stats = directory / "target-stats.json"
     if stats.exists():
-        figures.update(served(read_json(stats), figures["iops"], fiojson.total_ios(doc)))
+        figures.update(served(read_json(stats), figures["iops"], fiojson.total_ios(doc), _merged(directory)))
     elif "--stats" in record["target"]:
         raise RunFailed("the target wrote no stats")
-    foreign = 0.0 if threads is None else _foreign(cpu.busy(taken, start, end), _fio_side(record, figures),
-                                                   figures["target_cpu"], cpus)
+    if threads is not None and figures["bw_mib"]:
+        fio = 1e4 * _fio_side(record, figures)
+        figures["cpu_us_per_mib"] = (figures["target_us_per_io"] * figures["iops"] + fio) / figures["bw_mib"]
+    busy = cpu.busy(taken, start, end)
+    if "ended_s" in record:
+        # Where fio's servers are, and on which CPUs, is not known: only the target's own CPU tells of others.
+        busy = {c: v for c, v in busy.items() if cpus["pinned"] and c == cpus["target"]}
+    foreign = 0.0 if threads is None else _foreign(busy, _fio_side(record, figures), figures["target_cpu"], cpus)
     return figures, threads, foreign, values
 
 
@@ -136,15 +144,20 @@ def of_threads(threads, rate):
     return out
 
 
-def served(stats, iops, counted):
+def _merged(directory):
+    """I/Os that left fio's engine as a part of another's request (merge=)."""
+    return sum(read_json(path).get("merged", 0) for path in directory.glob("engine.*.json"))
+
+
+def served(stats, iops, counted, merged=0):
     """What the target counted, per I/O and per second.
 
     The target counts from its start, ramp and set-up included, so rates are
-    its counts per request times fio's IOPS. COUNTED is fio's number of I/Os:
-    the target cannot have served fewer.
+    its counts per request times fio's IOPS. COUNTED is fio's number of I/Os, MERGED
+    how many of them are part of another's request: the target cannot have served fewer.
     """
     threads = stats["iothreads"]
-    requests = sum(t["requests"].get(k, 0) for t in threads for k in _SERVED)
+    requests = merged + sum(t["requests"].get(k, 0) for t in threads for k in _SERVED)
     errors = sum(t["errors"] for t in threads)
     if errors:
         raise RunFailed(f"the target answered {errors} requests with an error")

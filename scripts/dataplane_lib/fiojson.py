@@ -4,6 +4,7 @@
 import json
 from collections import Counter
 
+from . import client
 from .errors import RunFailed
 from .metrics import PERCENTILES, percentile_key
 
@@ -23,6 +24,8 @@ def load(path):
         said = text.strip().splitlines()
         raise RunFailed(f"fio's result is no JSON ({err}); it begins with: "
                         f"{said[0] if said else 'nothing'}") from None
+    if "client_stats" in doc:
+        doc["jobs"] = client.jobs(doc)
     check(doc)
     return doc
 

@@ -34,6 +34,7 @@ METRICS = (
     Metric("qemu_cpu", "CPU of QEMU, all threads", "% of a CPU", -1),
     Metric("target_us_per_io", "target CPU per I/O", "us", -1),
     Metric("fio_us_per_io", "fio CPU per I/O", "us", -1),
+    Metric("cpu_us_per_mib", "CPU of both sides per MiB", "us", -1),
     Metric("worker_cpu", "CPU of the pool's workers", "% of a CPU", -1),
     Metric("sample_mean", "IOPS samples, mean", "1/s", +1),
     Metric("sample_sd", "IOPS samples, standard deviation", "1/s", -1),

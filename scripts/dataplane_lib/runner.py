@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import cpu, fiojson, guest_run, paths, process, rtt, server
+from . import client, cpu, fiojson, guest_run, paths, process, rtt, server
 from .errors import RunFailed
 from .study import job_text, variables_of
 
@@ -146,8 +146,12 @@ class Runner:
         """fio on the job; samples the target's CPU meanwhile."""
         used = variables_of(setup.job)
         ours = self._environment(setup, names, directory)
-        argv = ["fio", "--output-format=json+", f"--output={directory / 'fio.json'}",
-                str(setup.job)]
+        argv = ["fio", "--output-format=json+", f"--output={directory / 'fio.json'}"]
+        if self.study.clients:
+            (directory / "client.fio").write_text(client.rewritten(setup.job, ours))
+            argv += client.arguments(self.study.clients, directory / "client.fio")
+        else:
+            argv.append(str(setup.job))
         record["fio"] = shlex.join(argv)
         record["environment"] = ours
         record["sample_ms"] = self._sample_ms()
@@ -172,7 +176,10 @@ class Runner:
         if fio.returncode:
             raise RunFailed(f"fio: {process.status(fio.returncode)} "
                             + process.last_line(directory / "fio.err"))
-        fiojson.load(directory / "fio.json")
+        doc = fiojson.load(directory / "fio.json")
+        if self.study.clients:
+            client.check(doc, self.study.clients)
+            record["ended_s"] = client.ended(sampler.samples if sampler else []) or time.monotonic()
 
     def _wait(self, fio, target, sampler, expected):
         """Until fio ends; RunFailed if the target ends first or fio takes far more than EXPECTED seconds."""

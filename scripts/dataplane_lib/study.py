@@ -151,10 +151,10 @@ class Study:
     def _apart(self):
         """Factors that make another workload, unless the baseline fixes them or nothing else is varied."""
         factors, fixed = self.all_factors(), self.baseline or {}
-        apart = [f for f in factors if self._is_workload(f) and f not in fixed]
+        apart = [f for f in factors if self.is_workload(f) and f not in fixed]
         return apart if self.baseline is not None or len(apart) < len(factors) else []
 
-    def _is_workload(self, name):
+    def is_workload(self, name):
         """True for a variable of the job file, a choice that changes what fio does, or on which kernel, and a condition."""
         if name in self.conditions:
             return True

@@ -9,9 +9,11 @@ from . import metrics, paths, server, study, units
 from .errors import Refused
 
 _TOP = {"title", "question", "job", "primary", "effect", "warmup", "repeats", "runtime", "ramp",
-        "sample", "pin", "file", "along", "conditions", "look_for", "target", "variables", "factors", "arms",
+        "sample", "pin", "file", "along", "form", "conditions", "look_for", "target", "variables", "factors", "arms",
         "choices", "baseline", "published", "short"}
 _SHORT = {"warmup", "repeats", "runtime", "ramp", "sample", "factors", "arms", "variables"}
+# How the report may tell it; "match" is for a command of its own.
+_FORMS = ("", "matrix")
 _CHOICE = server.KEYS | {"job", "variables"}
 _PUBLISHED = {"source", "factor", "order", "values", "unit", "restless", "steady"}
 
@@ -34,7 +36,7 @@ def load(path, use_short=False):
     if "job" not in table:
         raise Refused(f"{path}: job: missing; wants the job file's name")
     out = study.Study(name=path.parent.name, job=path.parent / table["job"], source=path)
-    for key in ("title", "question", "look_for", "effect", "primary", "along"):
+    for key in ("title", "question", "look_for", "effect", "primary", "along", "form"):
         setattr(out, key, str(table.get(key, getattr(out, key))).strip())
     for key in ("warmup", "repeats"):
         value = table.get(key, getattr(out, key))
@@ -43,6 +45,8 @@ def load(path, use_short=False):
         setattr(out, key, value)
     for key in ("runtime", "ramp", "sample"):
         setattr(out, key, units.seconds(table.get(key, getattr(out, key)), f"{path}: {key}"))
+    if out.form not in _FORMS:
+        raise Refused(f"{path}: form={out.form}: unknown; accepted: {', '.join(filter(None, _FORMS))}")
     out.conditions = study.words(table["conditions"], f"{path}: conditions") if "conditions" in table else []
     out.pin = _boolean(table.get("pin", True), f"{path}: pin")
     out.file = units.size(table.get("file", 0), f"{path}: file")
