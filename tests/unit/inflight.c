@@ -22,7 +22,7 @@
 #include "wire/vq-device.h"
 #include "wire/vq-driver.h"
 
-#define MEMORY	(1u << 20)
+#define MEMORY	(1u << 15)
 #define SLOTS	8u
 #define F(bit)	(1ull << (bit))
 
