@@ -357,6 +357,23 @@ int nbd_client_next(struct nbd_client *c, void **tag, int *err)
 }
 
 /**
+ * nbd_client_has_replies - look for what nbd_client_next() may find, without receiving
+ * @c: the client
+ *
+ * Return: whether received bytes wait to be read.
+ */
+bool nbd_client_has_replies(const struct nbd_client *c)
+{
+	for (unsigned int i = 0; i < c->nr_conns; i++) {
+		const struct nbd_conn *conn = &c->conn[i];
+
+		if (conn->path->midway && conn->path->midway(conn))
+			return true;
+	}
+	return false;
+}
+
+/**
  * nbd_client_stuck - look for requests in flight for too long
  * @c: the client
  * @max_age: how far nbd_client.age may have advanced since a request was queued

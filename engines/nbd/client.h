@@ -168,6 +168,7 @@ int nbd_client_send(struct nbd_client *c);
 int nbd_client_look(struct nbd_client *c);
 int nbd_client_wait(struct nbd_client *c);
 int nbd_client_next(struct nbd_client *c, void **tag, int *err);
+bool nbd_client_has_replies(const struct nbd_client *c);
 bool nbd_client_stuck(const struct nbd_client *c, uint32_t max_age);
 
 int nbd_fault(struct nbd_client *c, const char *format, ...)

@@ -127,23 +127,33 @@ enum fio_q_status nbd_job_queue(struct thread_data *td, struct io_u *io_u)
 	return FIO_Q_QUEUED;
 }
 
+static void send_queued(struct nbd_job *j)
+{
+	int ret;
+
+	if (!j->f.nr_queued || j->f.dead)
+		return;
+	ret = nbd_client_send(&j->client);
+	if (ret < 0)
+		die(j, -ret);
+	inflight_committed(&j->f);
+}
+
 /**
  * nbd_job_commit - fio hook: send what was queued
  * @td: the job
+ *
+ * Replies that came together are taken one by one, and each makes room for a request. Those
+ * requests leave together, when the last of the replies has been taken.
  *
  * Return: 0. A broken connection makes the job dead, which getevents() tells.
  */
 int nbd_job_commit(struct thread_data *td)
 {
 	struct nbd_job *j = job(td);
-	int ret;
 
-	if (!j->f.nr_queued || j->f.dead)
-		return 0;
-	ret = nbd_client_send(&j->client);
-	if (ret < 0)
-		die(j, -ret);
-	inflight_committed(&j->f);
+	if (!j->hold || !nbd_client_has_replies(&j->client))
+		send_queued(j);
 	return 0;
 }
 
@@ -229,6 +239,7 @@ int nbd_job_getevents(struct thread_data *td, unsigned int min, unsigned int max
 		if (j->f.dead || (j->f.nr_event >= min && (j->f.nr_event || looked)))
 			break;
 		looked = true;
+		send_queued(j);
 		ret = min ? nbd_client_wait(&j->client) : nbd_client_look(&j->client);
 		if (ret < 0)
 			die(j, -ret);

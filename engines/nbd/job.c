@@ -199,6 +199,17 @@ static void free_job(struct nbd_job *j)
 	free(j);
 }
 
+/* One that sleeps between taking a reply and the next would have its requests sleep, too. */
+static bool takes_replies_at_once(struct thread_data *td)
+{
+	if (td->o.thinktime || td->o.read_iolog_file)
+		return false;
+	for (enum fio_ddir ddir = DDIR_READ; ddir < DDIR_RWDIR_CNT; ddir++)
+		if (option_check_rate(td, ddir))
+			return false;
+	return true;
+}
+
 static struct nbd_job *alloc_job(struct thread_data *td)
 {
 	const struct nbd_options *o = td->eo;
@@ -215,6 +226,7 @@ static struct nbd_job *alloc_job(struct thread_data *td)
 	}
 	if (o->fua || td->o.sync_io)
 		j->write_flags = NBD_CMD_FLAG_FUA;
+	j->hold = takes_replies_at_once(td);
 	return j;
 }
 

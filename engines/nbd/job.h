@@ -14,6 +14,7 @@
  * @client: its connections
  * @limits: what the server can do
  * @write_flags: NBD_CMD_FLAG_FUA if writes are to be durable
+ * @hold: the job takes replies as fast as it can, so that requests may wait for the last
  * @complained: the server's explanation of an error was passed on
  */
 struct nbd_job {
@@ -22,6 +23,7 @@ struct nbd_job {
 	struct nbd_limits limits;
 	uint16_t write_flags;
 	bool complained;
+	bool hold;
 } __attribute__((aligned(THREAD_ALIGN)));
 
 int nbd_job_setup(struct thread_data *td);
