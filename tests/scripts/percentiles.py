@@ -30,7 +30,7 @@ class Percentiles(unittest.TestCase):
         merged.update({int(k): v for k, v in rough.items()})
         self.assertEqual(fiojson.percentile(merged, 98), 1000)
         self.assertEqual(fiojson.percentile(merged, 99), 90000)
-        runs = [{"metrics": {**dict.fromkeys(metrics.BY_KEY), "lat_p99_us": v}, "marks": []}
+        runs = [{"metrics": {**dict.fromkeys(metrics.BY_KEY), "lat_p99_us": v}, "marks": [], "no_measurement": ""}
                 for v in (1.0, 90.0)]
         arm = digest._arm({"name": "a"}, runs, merged)
         self.assertEqual(arm["metrics"]["lat_p99_us"], {"value": 90.0, "min": 1.0, "max": 90.0})
