@@ -26,11 +26,10 @@ class Chromium:
         read, write = (os.dup2(fd, 100 + i) for i, fd in enumerate((theirs[0], ours[1])))
         for fd in (theirs[0], ours[1]):
             os.close(fd)
-        command = ["sh", "-c", 'exec "$0" "$@" 3<&100 4>&101', program(), "--headless=new", "--no-sandbox", "--disable-gpu",
+        # bash knows descriptors of more than one digit, dash does not.
+        command = ["bash", "-c", 'exec "$0" "$@" 3<&100 4>&101', program(), "--headless=new", "--no-sandbox", "--disable-gpu",
                    "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", f"--user-data-dir={self.profile.name}",
                    "--remote-debugging-pipe", "about:blank"]
-        # bash opens descriptors of more than one digit, dash does not.
-        command[0] = "bash"
         self.process = subprocess.Popen(command, pass_fds=(read, write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL, start_new_session=True)
         for fd in (read, write):
