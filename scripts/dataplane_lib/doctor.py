@@ -182,6 +182,6 @@ def _null_blk():
 
 def _kvm():
     if os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return OK, "/dev/kvm: there", ""
+        return OK, "/dev/kvm: opens (whether a guest boots with it is tried when a study wants one)", ""
     why = "no permission" if os.path.exists("/dev/kvm") else "absent"
     return WARN, f"/dev/kvm: {why}", "only guests need it; without it they run emulated"
