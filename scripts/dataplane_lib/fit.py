@@ -16,16 +16,17 @@ _STEPS, _ZOOMS = 61, 5
 class Point:
     """A point of the grid: what was seen there of the peer and, with some costs, of the target.
 
-    Medians throughout, as each round is a run and some runs are disturbed.
+    Medians throughout, as some runs are disturbed; and the target's time is taken as what it is against
+    that of the peer in the same round, as what disturbs lasts.
     """
 
     def __init__(self):
-        self._peer, self._time, self._burnt, self._sleeps = [], [], [], []
+        self._peer, self._ratio, self._burnt, self._sleeps = [], [], [], []
 
     def learn(self, peer, target, sleeps, costs):
         """Both sides' IOPS in one round; SLEEPS per I/O of a target with COSTS, (request, wake-up) in ns."""
         self._peer.append(1e9 / peer)
-        self._time.append(1e9 / target)
+        self._ratio.append(peer / target)
         self._burnt.append(costs[0] + sleeps * costs[1])
         self._sleeps.append(sleeps)
 
@@ -35,9 +36,13 @@ class Point:
         return float(np.median(self._peer))
 
     @property
+    def _time(self):
+        return np.array(self._ratio) * self.wanted
+
+    @property
     def share(self):
         """How much of the CPU time burnt for an I/O shows in the time it takes; 1 until runs say otherwise."""
-        burnt, time = np.array(self._burnt), np.array(self._time)
+        burnt, time = np.array(self._burnt), self._time
         i, j = np.triu_indices(len(burnt), 1)
         apart = np.abs(burnt[j] - burnt[i]) > 0.1 * burnt.max()
         slopes = ((time[j] - time[i])[apart] / (burnt[j] - burnt[i])[apart]) if burnt.any() else []
@@ -46,7 +51,7 @@ class Point:
     @property
     def bare(self):
         """The target's time per I/O in ns if nothing were burnt."""
-        return float(np.median(np.array(self._time) - self.share * np.array(self._burnt)))
+        return float(np.median(self._time - self.share * np.array(self._burnt)))
 
     def expected(self, request, wakeup):
         """Time per I/O in ns with these costs (arrays); a busier target sleeps less, so the last run's sleeps count."""

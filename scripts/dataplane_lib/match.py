@@ -6,9 +6,9 @@ from dataclasses import dataclass
 SIZE = "64M"
 _NULL_CO = "driver=null-co,size=67108864"
 _NBD = "qemu-nbd -t -k $socket "
-_QSD = ("qemu-storage-daemon --object iothread,id=worker "
-        "--export vhost-user-blk,id=disk,node-name=back,iothread=worker,writable=on,addr.type=unix,addr.path=$socket "
-        "--blockdev driver=")
+_QSD = "qemu-storage-daemon --object iothread,id=worker --blockdev node-name=back,driver="
+_EXPORT = (" --export vhost-user-blk,id=disk,node-name=back,iothread=worker,writable=on,"
+           "addr.type=unix,addr.path=$socket")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Peer:
 
 
 OURS = {"null": f"--backend null --size {SIZE}", "threads": "--backend file:$file --aio threads",
-         "io_uring": "--backend file:$file --aio io_uring"}
+        "io_uring": "--backend file:$file --aio io_uring"}
 
 
 def _target(program, before=""):
@@ -36,9 +36,9 @@ PEERS = {
         _target("nbd-target", "--poll off ")),
     # Its vhost-user export does not poll its queues (7.2), so ours does not.
     "qemu-storage-daemon": Peer("vhost-user-blk.fio", {
-        "null": {"command": f"{_QSD}null-co,node-name=back,size=67108864"},
-        "threads": {"command": f"{_QSD}file,node-name=back,filename=$file,aio=threads"},
-        "io_uring": {"command": f"{_QSD}file,node-name=back,filename=$file,aio=io_uring"}},
+        "null": {"command": f"{_QSD}null-co,size=67108864{_EXPORT}"},
+        "threads": {"command": f"{_QSD}file,filename=$file,aio=threads{_EXPORT}"},
+        "io_uring": {"command": f"{_QSD}file,filename=$file,aio=io_uring{_EXPORT}"}},
         _target("vhost-user-blk-target", "--poll off ")),
     "guest": Peer("vhost-user-blk.fio", {
         "null": {"program": "guest", "options": f"--disk virtio-blk --backend null-co --size {SIZE}"},

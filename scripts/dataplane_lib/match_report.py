@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a match found: every point of the grid, and how far off the target was before and after its costs were fitted."""
 
-from . import fit, match_run, shape, units
+import statistics
+
+from . import fit, match_run, rounds, shape, units
 
 # What a match should come to.
 AIM = 0.10
@@ -13,21 +15,25 @@ def tell(result):
     places = [{k: v for k, v in a["values"].items() if k != "server"} for a in result["arms"] if a["values"]["server"] == peer]
     points = [(place, {a["values"]["server"]: a for a in result["arms"] if a["values"] == {**place, "server": a["values"]["server"]}})
               for place in places]
+    points = [(place, arms, _ratios(result, arms, peer)) for place, arms in points]
     none = any(a["no_measurement"] for a in result["arms"])
     ours = [who for who in (match_run.TARGET, match_run.FITTED) if who in points[0][1]]
-    result["match"]["errors"] = {b: {who: _error(points, b, peer, who) for who in ours} for b in costs}
+    result["match"]["errors"] = {b: {who: fit.error([ratios[who] for place, _, ratios in points if place["backend"] == b])
+                                      for who in ours} for b in costs}
     sentences = [] if none else [text for b in costs for text in _sentences(result, points, b, peer, ours)]
     if none:
         sentences = ["No measurement, so nothing was fitted: a guest whose CPU is emulated says nothing of speed."]
     result["told"] = {"sentences": sentences, "tables": [_table(points, peer, ours, none)] + ([] if none else _tries(result))}
 
 
-def _ratio(arms, peer, who):
-    return shape.value(arms[who], "iops") / shape.value(arms[peer], "iops")
-
-
-def _error(points, backend, peer, who):
-    return fit.error([_ratio(arms, peer, who) for place, arms in points if place["backend"] == backend])
+def _ratios(result, arms, peer):
+    """{who: IOPS against the peer's}: the median of runs made after each other, as both have what disturbed them."""
+    out = {}
+    for who, arm in arms.items():
+        theirs, ours = rounds.pairs(result, arms[peer], arm, "iops")
+        out[who] = (statistics.median(b / a for a, b in zip(theirs, ours)) if theirs
+                    else shape.value(arm, "iops") / shape.value(arms[peer], "iops"))
+    return out
 
 
 def _percent(share):
@@ -39,17 +45,17 @@ def _costs(found):
 
 
 def _sentences(result, points, backend, peer, ours):
-    mine = [(place, arms) for place, arms in points if place["backend"] == backend]
+    mine = [(place, ratios) for place, _, ratios in points if place["backend"] == backend]
     errors, found = result["match"]["errors"][backend], result["match"]["costs"][backend]
     out = [f"{backend}: over {len(mine)} points the target's IOPS are off those of {peer} by {_percent(errors[match_run.TARGET])} as it is (median)"]
     if match_run.FITTED in ours:
         out[0] += f", by {_percent(errors[match_run.FITTED])} with {_costs(found)}"
-        worst = max(mine, key=lambda p: abs(_ratio(p[1], peer, match_run.FITTED) - 1))
+        worst = max(mine, key=lambda p: abs(p[1][match_run.FITTED] - 1))
         out.append(f"{backend}: the worst point is {shape.full({k: v for k, v in worst[0].items() if k != 'backend'})}, where the fitted "
-                   f"target has {_ratio(worst[1], peer, match_run.FITTED):.2f} times the IOPS of {peer}.")
+                   f"target has {worst[1][match_run.FITTED]:.2f} times the IOPS of {peer}.")
         if errors[match_run.FITTED] > AIM:
             out.append(f"{backend}: {_percent(AIM)} was aimed at: these two costs do not make the target like {peer}.")
-    slower = [place for place, arms in mine if _ratio(arms, peer, match_run.TARGET) < 0.97]
+    slower = [place for place, ratios in mine if ratios[match_run.TARGET] < 0.97]
     out[0] += "."
     if slower:
         out.append(f"{backend}: at {len(slower)} of {len(mine)} points the target is slower than {peer} with no cost at all; costs cannot mend that.")
@@ -64,13 +70,13 @@ def _table(points, peer, ours, none):
     top += ["target CPU us per I/O"] + [""] * len(ours)
     head += [peer, *ours]
     rows = []
-    for place, arms in points:
+    for place, arms, ratios in points:
         row = [*place.values(), _figure(arms[peer], none)]
         for who in ours:
-            row += [_figure(arms[who], none), "-" if none else f"{_ratio(arms, peer, who):.2f}"]
+            row += [_figure(arms[who], none), "-" if none else f"{ratios[who]:.2f}"]
         rows.append(row + [units.short(shape.value(arms[who], "target_us_per_io")) for who in (peer, *ours)])
     return {"title": "Point by point", "top": top, "head": head, "rows": rows,
-            "note": f"A ratio is the target's IOPS against those of {peer}, medians of the runs; '{match_run.TARGET}' is ours as it is"
+            "note": f"A ratio is the target's IOPS against those of {peer}, the median of runs made after each other; '{match_run.TARGET}' is ours as it is"
                     + (f", '{match_run.FITTED}' ours with the fitted costs." if match_run.FITTED in ours else ".")}
 
 

@@ -148,6 +148,7 @@ def prepared(args):
         along="iodepth", conditions=conditions, variables={"rw": args.rw},
         server=server.Server().changed(known.ours[backends[0]], "target"), baseline={"server": args.peer},
         factors=factors, choices=_choices(known, factors), costs={backend: [0, 0] for backend in backends})
+    chosen.sample = min(chosen.sample, chosen.runtime / 4)
     studyfile.check(chosen)
     return chosen, Fitting(chosen, args.steps if fitted else 0)
 

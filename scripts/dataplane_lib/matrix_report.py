@@ -105,9 +105,10 @@ def _table(result, name, points, found):
                     _change(arm, key, found[key][i] if found else None)]
         rows.append(row)
     head = [*varied, *[other, name, "change"] * 2]
-    note = "Both sides' CPU (fio's and the target's), divided by what was moved; " + (
+    note = "CPU is that of both sides, fio's and the target's, divided by what was moved; " + (
         "means of two runs." if not found else
-        "[ ] is the 95 % interval of a point by itself, * a difference that stands when all points are looked at together.")
+        f"[ ] is the {100 * stats.LEVEL:.0f} % interval of a point by itself, * a difference that stands when all points are looked at together."
+        if all(f and f.enough for judged in found.values() for f, _ in judged) else "[ ] is the range of too few runs.")
     return {"title": f"{name} against {other}", "top": top, "head": head, "rows": rows, "note": note}
 
 

@@ -44,6 +44,8 @@ except OSError:
 option = dict(zip(args[::2], args[1::2]))
 window = int(option.get("--poll-max-ns", 0)) if option.get("--poll") != "off" else 0
 usec = 20 if window >= 16384 else 40
+# The fake target sleeps at every other request.
+usec += (int(option.get("--request-cost", "0ns")[:-2]) + int(option.get("--wakeup-cost", "0ns")[:-2]) // 2) // 1000
 if mode == "kill-target":
     os.kill(int(option["pid"]), 9); time.sleep(30)
 jobs = int(os.environ.get("jobs", 1))

@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane matrix with made-up programs: which runs are made, in which order, and what is told of them."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import fakes
+
+JOB = """[global]
+description=${socket}
+lat_percentiles=1
+runtime=${runtime}
+numjobs=${jobs}
+rw=${rw}
+[j]
+"""
+STUDY = """
+job = "job.fio"
+form = "matrix"
+primary = "bw_mib"
+warmup = 0
+repeats = 2
+runtime = 0.5
+sample = 0.1
+[choices.access]
+reads = { variables = { rw = "read" } }
+writes = { variables = { rw = "write" } }
+[baseline]
+poll = "off"
+[factors]
+access = ["reads", "writes"]
+jobs = [1, 2]
+poll = ["off", "fixed"]
+"""
+
+
+class Matrix(unittest.TestCase):
+    def setUp(self):
+        tmp = tempfile.TemporaryDirectory()
+        self.addCleanup(tmp.cleanup)
+        self.dir = Path(tmp.name)
+        self.env = fakes.install(self.dir)
+        (self.dir / "job.fio").write_text(JOB)
+        (self.dir / "study.toml").write_text(STUDY)
+        self.out = self.dir / "out"
+
+    def matrix(self, *args):
+        done = fakes.dataplane("matrix", str(self.dir / "study.toml"), "--a", "poll=fixed", "--b", "poll=fixed poll-max-ns=16384",
+                               "--out", str(self.out), *args, env=self.env)
+        runs = [json.loads((d / "run.json").read_text()) for d in sorted((self.out / "raw").iterdir())] if self.out.exists() else []
+        return done, ["{access}{jobs}{arm}".format(**r["values"]) + ("-" if r["warmup"] else "") for r in runs]
+
+    def test_interleaved(self):
+        done, order = self.matrix("--vary", "jobs=1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(" ".join(order), "reads1A reads1B writes1A writes1B writes1B writes1A reads1B reads1A")
+        self.assertRegex(done.stdout, r"(?m)^writes .*97\.7 +195 .*\+100\.0 \[\+100\.0, \+100\.0\] ")
+        self.assertIn("[ ] is the range of too few runs", done.stdout)
+        self.assertIn("over all points (2) throughput changes by +100.0 %", done.stdout)
+        self.assertIn("2 runs of an arm that can be paired cannot tell single points", done.stdout)
+        self.assertIn("cpu_us_per_mib", (self.out / "result.csv").read_text())
+        self.assertIn("B against A", (self.out / "report.html").read_text())
+
+    def test_protocol_of_the_original(self):
+        done, order = self.matrix("--vary", "access=reads", "--vary", "jobs=1", "--runtime", "0.5", "--protocol", "original")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(" ".join(order), "reads1A- reads1A reads1A reads1B- reads1B reads1B")
+        self.assertIn("throughput changes by +100.0% to +100.0%", done.stdout)
+        self.assertIn("no interval and no test", done.stdout)
+
+    def test_mistakes(self):
+        for word, *args in (("--protocol x: unknown", "--protocol", "x"), ("--repeats: means nothing", "--protocol", "original", "--repeats", "3"),
+                            ("no [short]", "--short"), ("job=", "--a", "job=x.fio")):
+            done, _ = self.matrix(*args)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertIn(word, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
