@@ -4,12 +4,18 @@
 The model of a point: time per I/O grows by a share of the CPU time that is burnt for an I/O, which is
 the request's cost and, as often as the iothread sleeps per I/O, the wake-up's. The share is 1 where the iothread is
 what everybody waits for, less where its work overlaps with that of others; it is learnt from the runs made so far.
+
+How much is to be burnt is told twice: by the time per I/O, which is what is wanted but wanders with the host, and by the CPU time per I/O
+of both sides, which says less and says it steadily. The steadier the first is from round to round, the more it counts.
 """
 
 import numpy as np
 
 # What a cost can be thought to show: where it shows less, the next run would be sent off the map.
-_SHARE = (0.2, 1.5)
+_SHARE = (0.2, 1.2)
+# How far off (as a share of the time per I/O) a difference in CPU time may be as the difference in time, what one round of
+# IOPS by itself may be, and the least that several rounds are taken for.
+_CPU_OFF, _ONE_OFF, _LEAST_OFF = 0.15, 0.3, 0.03
 _STEPS, _ZOOMS = 61, 5
 
 
@@ -21,14 +27,19 @@ class Point:
     """
 
     def __init__(self):
-        self._peer, self._ratio, self._burnt, self._sleeps = [], [], [], []
+        self._peer, self._ratio, self._burnt, self._sleeps, self._more_cpu = [], [], [], [], []
 
-    def learn(self, peer, target, sleeps, costs):
-        """Both sides' IOPS in one round; SLEEPS per I/O of a target with COSTS, (request, wake-up) in ns."""
+    def learn(self, peer, target, sleeps, costs, cpu=None):
+        """Both sides' IOPS in one round; SLEEPS per I/O of a target with COSTS, (request, wake-up) in ns.
+
+        CPU is the time per I/O in ns of (peer, target), where that was measured.
+        """
         self._peer.append(1e9 / peer)
         self._ratio.append(peer / target)
         self._burnt.append(costs[0] + sleeps * costs[1])
         self._sleeps.append(sleeps)
+        if cpu:
+            self._more_cpu.append(cpu[0] - cpu[1] + self._burnt[-1])
 
     @property
     def wanted(self):
@@ -51,7 +62,13 @@ class Point:
     @property
     def bare(self):
         """The target's time per I/O in ns if nothing were burnt."""
-        return float(np.median(self._time - self.share * np.array(self._burnt)))
+        seen = self._time - self.share * np.array(self._burnt)
+        by_time = float(np.median(seen))
+        if not self._more_cpu:
+            return by_time
+        by_cpu = self.wanted - self.share * float(np.median(self._more_cpu))
+        off = _ONE_OFF if len(seen) == 1 else max(float(np.std(seen, ddof=1)) / self.wanted, _LEAST_OFF) / np.sqrt(len(seen))
+        return (by_time / off ** 2 + by_cpu / _CPU_OFF ** 2) / (1 / off ** 2 + 1 / _CPU_OFF ** 2)
 
     def expected(self, request, wakeup):
         """Time per I/O in ns with these costs (arrays); a busier target sleeps less, so the last run's sleeps count."""

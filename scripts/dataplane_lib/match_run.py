@@ -100,7 +100,8 @@ class Fitting(Course):
                 peer, ours = (found[arm.name] for arm in pair)
                 if ours["sleeps_per_io"] is None:
                     raise RunFailed(f"{pair[1].name}: the target does not say how often it slept")
-                point.learn(peer["iops"], ours["iops"], ours["sleeps_per_io"], before[place["backend"]])
+                used = [1e3 * side["target_us_per_io"] for side in (peer, ours) if side["target_us_per_io"] is not None]
+                point.learn(peer["iops"], ours["iops"], ours["sleeps_per_io"], before[place["backend"]], used if len(used) == 2 else None)
                 ratios[place["backend"]].append(ours["iops"] / peer["iops"])
             for backend, found in ratios.items():
                 told.append({"step": step, "backend": backend, "request_cost_ns": before[backend][0],

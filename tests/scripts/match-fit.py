@@ -12,10 +12,10 @@ from dataplane_lib import fit
 GRID = [(30000, 2.0, 1.0), (9000, 0.3, 1.0), (6000, 0.05, 1.0), (40000, 2.0, 0.9), (20000, 0.6, 0.6), (15000, 0.1, 0.4)]
 
 
-def search(request, wakeup, steps=3, noise=0.0, disturbed=0.0, wander=0.0, seed=1):
+def search(request, wakeup, steps=3, noise=0.0, disturbed=0.0, wander=0.0, seed=1, cpu=False):
     """The costs found for a peer that is the target with REQUEST and WAKEUP, and the median error left.
 
-    NOISE is that of a run, WANDER what is in both runs of a pair, DISTURBED the share of runs thrown down.
+    With CPU the fit learns what CPU an I/O took, within 5 %. NOISE is that of a run, WANDER what is in both runs of a pair, DISTURBED the share of runs thrown down.
     """
     rng = random.Random(seed)
 
@@ -28,7 +28,8 @@ def search(request, wakeup, steps=3, noise=0.0, disturbed=0.0, wander=0.0, seed=
     for _ in range(steps + 1):
         for seen, point in zip(points, GRID):
             host = 1 + wander * rng.random()
-            seen.learn(rate(point, (request, wakeup), host), rate(point, costs, host), point[1], costs)
+            used = [(5000 + c[0] + point[1] * c[1]) * rng.gauss(1, 0.05) for c in ((request, wakeup), costs)] if cpu else None
+            seen.learn(rate(point, (request, wakeup), host), rate(point, costs, host), point[1], costs, used)
         costs = fit.costs(points)
     return costs, fit.error([rate(p, costs) / rate(p, (request, wakeup)) for p in GRID])
 
@@ -53,6 +54,20 @@ class Fit(unittest.TestCase):
 
     def test_disturbed_runs(self):
         self.check_left(0.10, noise=0.03, disturbed=0.05)
+
+    def test_busy_host(self):
+        """Where IOPS tell hardly anything, CPU time leads."""
+        self.check_left(0.12, noise=0.25, disturbed=0.1, wander=2.0, cpu=True)
+
+    def test_cpu_that_misleads(self):
+        """On a quiet host the IOPS decide, whatever the CPU says."""
+        points, costs = [fit.Point() for _ in GRID], (0, 0)
+        for _ in range(4):
+            for seen, (time, sleeps, _) in zip(points, GRID):
+                seen.learn(1e9 / (time + 3000 + 1500 * sleeps), 1e9 / (time + costs[0] + costs[1] * sleeps), sleeps, costs,
+                           (9000, 9000 + costs[0] + costs[1] * sleeps))
+            costs = fit.costs(points)
+        self.assertAlmostEqual(costs[0], 3000, delta=300)
 
     def test_nothing_to_add(self):
         self.assertEqual(search(0, 0)[0], (0, 0))
