@@ -77,7 +77,7 @@ def _study(args):
     else:
         chosen = studyfile.load(studyfile.find(args.job))
         chosen.factors, chosen.groups, chosen.baseline, chosen.choices, chosen.along = {}, [], None, {}, ""
-        chosen.published, chosen.look_for, chosen.question, chosen.source = None, "", "", None
+        chosen.published, chosen.look_for, chosen.question, chosen.form, chosen.source = None, "", "", "", None
     chosen.name = f"ab-{chosen.name or chosen.job.stem}"
     if args.program and args.server:
         raise Refused("--program and --server: exclude each other")
