@@ -156,7 +156,31 @@ class Inflight(bench.BadClientTest):
         self.bad_record(vu.FEATURES | vu.F_PACKED, self.packed(entries=[(1, 0, 0, 1, 0, 0, 0, 0, 0)]),
                         "a descriptor is malformed")
 
+    def test_taken_away(self):
+        """The memory of a record goes while its queue runs."""
+        client, memory = self.client(), Memory()
+        self.addCleanup(memory.close)
+        ring = Ring(memory)
+        self.addCleanup(ring.close)
+        with Record(SPLIT_BYTES) as fd:
+            client.tell(vu.SET_INFLIGHT_FD, inflight(SPLIT_BYTES), [fd])
+            client.share(memory)
+            client.start(ring)
+            ring.read(0)
+            os.ftruncate(fd, 0)
+            ring.request(vu.IN, 0, 512)
+            self.assertTrue(client.dropped(), "the client was not dropped")
+        self.expect_line(r"client \d+ dropped: its shared memory has shrunk.*$")
+        client.close()
+
     # Packed rings
+
+    def test_packed_base(self):
+        """The answer has the next descriptor for both directions, each with its wrap counter."""
+        client, _ = self.start(vu.FEATURES | vu.F_PACKED, b"")
+        answer = client.ask(vu.GET_VRING_BASE, vu.state(0, 0))
+        self.assertEqual(struct.unpack("<II", answer), (0, 0x80008000))
+        client.close()
 
     def bad_packed(self, why, *descs):
         """Descriptors of (data offset, length, id, flags), made available in the first lap."""
