@@ -1,0 +1,5 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# timeout: 300
+# Both targets and the wire code make the sanitizers address,undefined say nothing.
+. "$(dirname "$0")/sanitizer.sh" address,undefined
