@@ -187,15 +187,18 @@ int target_options_parse(struct target_options *o, const struct target_program *
 	if (ret)
 		return ret;
 
-	if (o->help)
-		options_help(stdout, program->text, program->table);
-	else if (o->man)
-		options_man(stdout, program->text, program->table);
-	else if (o->version)
-		printf("%s %s\n", program->text->name, program->text->version);
-	else
-		return check_values(o, argv[0]) ? : check_place(o, argv[0]) ? :
-		       program->check(o, argv[0]);
+	if (o->help || o->man) {
+		(o->help ? options_help : options_man)(stdout, program->text, program->table);
+		return 1;
+	}
+
+	ret = check_values(o, argv[0]);
+	if (ret)
+		return ret;
+	if (!o->version)
+		return check_place(o, argv[0]) ? : program->check(o, argv[0]);
+	/* After the checks, so that a script can ask whether values would do. */
+	printf("%s %s\n", program->text->name, program->text->version);
 	return 1;
 }
 
