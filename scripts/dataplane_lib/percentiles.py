@@ -42,17 +42,18 @@ class Curve:
 
 def command(places, patterns, job, out):
     """dataplane percentiles RESULT…: pictures beside OUT, and a table on stdout."""
-    curves = []
+    curves, names = [], []
     for place in places:
         result = digest.digest(place)
         arms = _chosen(result, patterns, place)
         prefix = f"{place.name}: " if len(places) > 1 else ""
         if len(places) > 1 and len({p.name for p in places}) < len(places):
             prefix = f"{place}: "
+        names += [prefix + arm["name"] for arm in arms]
         curves += of_arms(result, arms, place, job, prefix)
-        if len(curves) > MOST:
-            raise Refused(f"{len(curves)} arms are more than the {MOST} that a picture can hold: choose with --arm, of "
-                          + ", ".join(a["name"] for a in result["arms"]))
+    if len(curves) > MOST:
+        raise Refused(f"{len(curves)} arms are more than the {MOST} that a picture can hold: choose with --arm, of "
+                      + ", ".join(names))
     pictures = _write(curves, _stem(places, out))
     print("\n".join(lines(curves)))
     for path in pictures:

@@ -56,6 +56,14 @@ class Command(unittest.TestCase):
             self.assertIn("<title>x=2", svg)
             self.assertNotIn("p99.999:", svg)
 
+    def test_too_many_arms(self):
+        """Those of all results are named, so that one can choose."""
+        text = self.said(*[self.one, self.other] * 3, status=1)
+        self.assertIn("12 arms are more than the 8", text)
+        for arm in ("x=1", "x=2"):
+            for place in (self.one, self.other):
+                self.assertRegex(text, rf"{place}: {arm}")
+
     def test_several_results(self):
         text = self.said(self.one, self.other, "--arm", "*=2", "-o", self.dir / "both.svg")
         self.assertIn("A  one: x=2: 8 runs", text)
