@@ -174,8 +174,8 @@ class Runner:
             record["clock_offset_s"] = offset
             (directory / "cpu.json").write_text(json.dumps(sampler.samples) + "\n")
         if fio.returncode:
-            raise RunFailed(f"fio: {process.status(fio.returncode)} "
-                            + process.last_line(directory / "fio.err"))
+            cause = process.fio_cause(directory, server.fill(job_text(setup.job), ours))
+            raise RunFailed(f"fio: {process.status(fio.returncode)}{': ' + cause if cause else ''}")
         doc = fiojson.load(directory / "fio.json")
         if self.study.clients:
             client.check(doc, self.study.clients)
