@@ -3,6 +3,8 @@
 
 import argparse
 
+from . import units
+
 _HELP = """\
 what an arm may be, any of it together:
   poll=adaptive            an option of the target, or a ${poll} of the job file (as --vary has it)
@@ -34,7 +36,7 @@ def add(command):
                      help="shell command after every run of an arm with a --set, failed and stopped ones too")
     sub.add_argument("--primary", metavar="METRIC",
                      help="the metric that decides, named beforehand (default: iops, or that of --fail-if)")
-    sub.add_argument("--pairs", type=int, default=10, metavar="N",
+    sub.add_argument("--pairs", type=units.whole, default=10, metavar="N",
                      help="pairs of runs, an even number from 6 on (default: %(default)s)")
     sub.add_argument("--until-resolved", metavar="PCT",
                      help="go on until the primary metric's interval is at most PCT %% wide")
@@ -42,12 +44,12 @@ def add(command):
     sub.add_argument("--fail-if", metavar="'METRIC < PCT%'",
                      help="exit 1 if it is so, 0 if not, 125 if that is unresolved (git bisect run)")
     sub.add_argument("--cool-down", default="0", metavar="TIME", help="wait so long before every run")
-    sub.add_argument("--warmup", type=int, default=1, metavar="N",
+    sub.add_argument("--warmup", type=units.whole, default=1, metavar="N",
                      help="runs of each arm to throw away first (default: %(default)s)")
     sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables",
                      help="give a ${NAME} of the job file a value in both arms; repeatable")
     sub.add_argument("--target", default="", metavar="'OPTIONS'", help="target options of both arms")
-    sub.add_argument("--program", metavar="NAME", help="the target of both arms (default: vhost-user-blk-target)")
+    sub.add_argument("--program", metavar="NAME", help="the target of both arms (default: the one that the job's engine talks to)")
     sub.add_argument("--server", metavar="'COMMAND'", help="any other server of both arms, as command in a study.toml")
     sub.add_argument("--file", metavar="SIZE", help="make a sparse $file of this size for every run")
     sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")

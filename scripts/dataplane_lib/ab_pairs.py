@@ -45,6 +45,7 @@ class Pairs:
         self.restore = restore
         self.about = about
         self.expected = 2 * (plan.warmup + plan.pairs)
+        self.pause, self.more = plan.cool_down, bool(plan.until)
         self._number = 0
 
     def slots(self, result, meta):

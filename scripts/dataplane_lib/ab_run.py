@@ -3,9 +3,10 @@
 
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from . import ab_arms, ab_pairs, ab_report, client, digest, metrics, server, session, stats, study, studyfile, units
+from . import ab_arms, ab_pairs, ab_report, client, digest, metrics, server, session, stats, study, studyfile, targets, units
 from .errors import Refused
 
 
@@ -73,7 +74,8 @@ def _plan(args, condition):
 def _study(args):
     """The job with what both arms share; a study lends its job, variables and target."""
     if Path(args.job).is_file() and not args.job.endswith(".toml"):
-        chosen = study.Study(name="", job=Path(args.job).resolve())
+        job = Path(args.job).resolve()
+        chosen = study.Study(name="", job=job, server=server.Server(program=targets.for_job(job)))
     else:
         chosen = studyfile.load(studyfile.find(args.job))
         chosen.factors, chosen.groups, chosen.baseline, chosen.choices, chosen.along = {}, [], None, {}, ""
@@ -82,6 +84,7 @@ def _study(args):
     if args.program and args.server:
         raise Refused("--program and --server: exclude each other")
     if args.program:
+        targets.check_program(args.program)
         chosen.server = server.Server(program=args.program)
     if args.server:
         chosen.server = server.Server().changed({"command": args.server}, "--server")
@@ -111,8 +114,15 @@ def _arms(chosen, args):
     for job in jobs:
         if not job.is_file():
             raise Refused(f"{job}: no such job file")
-    tables = [ab_arms.table(spec, f"--{arm}", study.variables_of(job), chosen.server)
-              for arm, spec, job in zip("ab", specs, jobs)]
+    tables = []
+    for arm, spec, job in zip("ab", specs, jobs):
+        serving = chosen.server
+        if "job" in spec.names and not args.program and serving.program in (targets.VHOST, targets.NBD):
+            # Another job may talk to the other target.
+            serving = replace(serving, program=targets.for_job(job))
+        tables.append(ab_arms.table(spec, f"--{arm}", study.variables_of(job), serving))
+        if serving.program != chosen.server.program and "command" not in tables[-1]:
+            tables[-1].setdefault("program", serving.program)
     chosen.choices = {"arm": dict(zip("AB", tables))}
     chosen.factors = {"arm": ["A", "B"]}
     return specs

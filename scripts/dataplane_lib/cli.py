@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import ab, client, doctor, export, match, matrix, paths, peers, server, session, study, studyfile, units
+from . import ab, client, doctor, export, match, matrix, paths, peers, server, session, study, studyfile, targets, units
 from .errors import Refused
 
 _EXAMPLES = """\
@@ -51,8 +51,8 @@ def _parser():
     sweep.add_argument("job", metavar="JOB", help="an fio job file")
     sweep.add_argument("--baseline", metavar="NAME=VALUE[,…]",
                        help="the arm to compare with, e.g. poll=off (default: the first)")
-    sweep.add_argument("--program", default="vhost-user-blk-target", metavar="NAME",
-                       help="the target's name (default: %(default)s)")
+    sweep.add_argument("--program", metavar="NAME",
+                       help=f"{targets.VHOST} or {targets.NBD} (default: the one that the job's engine talks to)")
     _running(sweep, "the target's options, e.g. '--backend null --delay fixed:20us'")
 
     ab.add(command)
@@ -78,8 +78,8 @@ def _parser():
     kind.add_argument("--json", action="store_true", help="a list of objects")
     rows.add_argument("--out", metavar="FILE", help="where to (default: stdout)")
     check = command("selftest", "feed the statistics made-up runs of known truth, and check what they say", _selftest)
-    check.add_argument("--repetitions", type=int, default=2000, metavar="N", help="of the cheapest checks (default: %(default)s)")
-    check.add_argument("--seed", type=int, default=1, metavar="N", help="of the random numbers (default: %(default)s)")
+    check.add_argument("--repetitions", type=units.whole, default=2000, metavar="N", help="of the cheapest checks (default: %(default)s)")
+    check.add_argument("--seed", type=units.whole, default=1, metavar="N", help="of the random numbers (default: %(default)s)")
     command("list", "list the studies and the example job files", _list)
     command("doctor", "say what on this host will spoil a measurement", lambda args: doctor.examine())
     command("env", "print the environment that job files need, for eval", _env)
@@ -93,8 +93,8 @@ def _running(sub, target_help):
     sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables",
                      help="give a ${NAME} of the job file a value; repeatable")
     sub.add_argument("--target", default="", metavar="'OPTIONS'", help=target_help)
-    sub.add_argument("--repeats", type=int, metavar="N", help="counted runs of each arm")
-    sub.add_argument("--warmup", type=int, metavar="N", help="runs to throw away first")
+    sub.add_argument("--repeats", type=units.whole, metavar="N", help="counted runs of each arm")
+    sub.add_argument("--warmup", type=units.whole, metavar="N", help="runs to throw away first")
     sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")
     sub.add_argument("--ramp", metavar="S", help="seconds before that")
     sub.add_argument("--file", metavar="SIZE", help="size of the empty file that each run gets as $file")
@@ -103,17 +103,17 @@ def _running(sub, target_help):
     sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
 
 
-def _pair(text, option):
+def _pair(text, option, form="NAME=VALUE"):
     name, sep, value = text.partition("=")
     if not sep or not name or not value:
-        raise Refused(f"{option} {text}: wants NAME=VALUE")
+        raise Refused(f"{option} {text}: wants {form}")
     return name, value
 
 
 def _apply(chosen, args):
     """What the command line says about a study, applied to it."""
     for text in args.vary:
-        name, values = _pair(text, "--vary")
+        name, values = _pair(text, "--vary", "NAME=A,B,…")
         chosen.vary(name, study.words(values.split(","), f"--vary {name}"))
     for text in args.variables:
         name, value = _pair(text, "--set")
@@ -152,7 +152,8 @@ def _sweep(args):
     if not job.is_file():
         raise Refused(f"{args.job}: no such job file")
     chosen = study.Study(name=f"sweep-{job.stem}", job=job, title=f"sweep of {job.name}",
-                         server=server.Server(program=args.program))
+                         server=server.Server(program=args.program or targets.for_job(job)))
+    targets.check_program(chosen.server.program)
     if args.baseline:
         chosen.baseline = dict(_pair(p, "--baseline") for p in args.baseline.split(","))
     _apply(chosen, args)
@@ -198,12 +199,24 @@ def _selftest(args):
 
 
 def _list(_args):
+    print(f"{'':<20} {'full':>6} {'short':>6}")
     for path in studyfile.all_studies():
         known = studyfile.load(path)
-        arms = len(known.arms())
-        print(f"{known.name:<20} {known.title} ({arms} arms, {known.repeats} repeats)")
+        try:
+            short = _takes(studyfile.load(path, True))
+        except Refused:
+            short = "-"
+        title = known.title.removeprefix(f"{known.name}: ")
+        print(f"{known.name:<20} {_takes(known):>6} {short:>6}  {title} "
+              f"({len(known.arms())} arms, {known.repeats} repeats)")
     for path in sorted(paths.jobfiles().glob("*.fio")):
-        print(f"{path.name:<20} a plain job file")
+        print(f"{path.name:<20} {'-':>6} {'-':>6}  a job file, for fio and sweep")
+
+
+def _takes(known):
+    """About how long a study runs where nothing of it is left out."""
+    arms = known.arms()
+    return units.duration((len(arms) * known.repeats + known.warmup) * session.seconds_each(known, arms))
 
 
 def _env(_args):

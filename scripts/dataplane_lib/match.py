@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass
 
+from . import units
+
 SIZE = "64M"
 _NULL_CO = "driver=null-co,size=67108864"
 _NBD = "qemu-nbd -t -k $socket "
@@ -59,9 +61,9 @@ def add(command):
     sub.add_argument("--poll-max-ns", default="0,32768", metavar="A,B,…",
                      help="poll windows of the grid, where the peer polls: guest (default: %(default)s)")
     sub.add_argument("--rw", default="randread", metavar="KIND", help="fio's rw= (default: %(default)s)")
-    sub.add_argument("--steps", type=int, default=3, metavar="N",
+    sub.add_argument("--steps", type=units.whole, default=3, metavar="N",
                      help="rounds over the grid that try costs; 0 fits nothing (default: %(default)s)")
-    sub.add_argument("--repeats", type=int, default=3, metavar="N", help="counted runs of each point (default: %(default)s)")
+    sub.add_argument("--repeats", type=units.whole, default=3, metavar="N", help="counted runs of each point (default: %(default)s)")
     sub.add_argument("--runtime", default="0.6", metavar="S", help="seconds measured in a run (default: %(default)s)")
     sub.add_argument("--ramp", default="0.2", metavar="S", help="seconds before that (default: %(default)s)")
     sub.add_argument("--target", default="", metavar="'OPTIONS'", help="more options of our target")

@@ -39,8 +39,10 @@ class Course:
     """The runs of a session, one after another; here all are known at the start.
 
     EXPECTED is how many there will be, as far as is known; SLOTS(result, meta) gives the next one when the one before
-    is done, and may look at it; AROUND(slot) is a context in which it is run.
+    is done, and may look at it; AROUND(slot) is a context in which it is run. PAUSE seconds pass before each; there may be
+    MORE runs than expected.
     """
+    pause, more = 0.0, False
 
     def __init__(self, slots):
         self._slots = slots

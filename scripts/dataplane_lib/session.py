@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 
 from . import (cpus, digest, fiojson, host, page, paths, peers, plan, plot,
-               progress, runner, summary, table, units, verdict_table)
+               progress, runner, server, summary, table, targets, units, verdict_table)
 from .errors import Refused
 
 # Studies that are told in a way of their own: the module whose tell() puts sentences and tables into result["told"].
 FORMS = {"match": "match_report", "matrix": "matrix_report"}
-# What a run costs beside ramp and runtime, before one has been timed.
-_OVERHEAD_S = 0.8
+# What a run costs beside ramp and runtime, before one has been timed; that of a guest has to boot.
+_OVERHEAD_S, _BOOT_S = 0.8, 8.0
 
 
 def execute(study, argv, out=None, wanted_cpus=None, course=None):
@@ -33,10 +33,7 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
     for sentence in peers.skipped_words(study.skipped):
         print(f"dataplane: {sentence}", file=sys.stderr)
     arms = study.arms()
-    for setup in map(study.setup, arms):
-        serving = setup.server.target() if setup.has_server() else None
-        if serving and serving.program:
-            paths.built("targets", serving.program)
+    _check_targets(study, arms)
     if pinning.fio is not None:
         paths.built("tools", "rtt")
     if pinning.pinned and pinning.rest:
@@ -54,15 +51,47 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
                      "pinned": pinning.pinned, "note": pinning.note},
             "arms": [{"name": a.name, "values": a.values, "baseline": a.baseline,
                       "against": a.against} for a in arms]}
+    each = seconds_each(study, arms) + course.pause
+    print(f"dataplane: {_counted(len(arms), 'arm')}, {_counted(course.expected, 'run')} of about {each:.1f} s: "
+          f"{'at least' if course.more else 'about'} {units.duration(each * course.expected)}", file=sys.stderr, flush=True)
     runner.keep_sources(study, result)
     runner.write_json(result / "meta.json", meta)
     try:
-        _rounds(study, pinning, course, result, meta)
+        _rounds(study, pinning, course, result, meta, each)
     except (Refused, KeyboardInterrupt):
         page.write_refused(meta, meta["reason"], result / "report.html")
         raise
     report(result)
     return result
+
+
+def seconds_each(study, arms):
+    """What a run will take, the mean over ARMS: more where jobs wait for their turn, or a guest boots."""
+    total = 0.0
+    for setup in map(study.setup, arms):
+        total += _OVERHEAD_S + (_BOOT_S if setup.server.guest() else 0)
+        total += (study.ramp + study.runtime) * runner.turns(setup, setup.variables)
+    return total / len(arms)
+
+
+def _counted(number, what):
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _check_targets(study, arms):
+    """Refuse targets that are not built, or do not take an arm's options, before there is a result."""
+    asked = set()
+    for arm in arms:
+        setup = study.setup(arm)
+        serving = setup.server.target() if setup.has_server() else None
+        if not serving or not serving.program:
+            continue
+        program = paths.built("targets", serving.program)
+        names = {**arm.values, "ncpus": "1", "port": "1"}
+        question = (program, setup.job, *(server.fill(word, names) for word in serving.options))
+        if question not in asked:
+            asked.add(question)
+            targets.check_options(program, serving, setup.job, names)
 
 
 def directory(name, out):
@@ -77,10 +106,10 @@ def directory(name, out):
     return path.resolve()
 
 
-def _rounds(study, pinning, course, result, meta):
+def _rounds(study, pinning, course, result, meta, each):
     """Every run in its order; meta.json says how it ended."""
     work = runner.Runner(study, pinning, result / "raw")
-    shown = progress.Progress(course.expected, study.ramp + study.runtime + _OVERHEAD_S)
+    shown = progress.Progress(course.expected, each)
     before, start = host.ticks(), time.monotonic()
     meta["status"], meta["reason"] = "interrupted", "the study was stopped before its end"
     try:

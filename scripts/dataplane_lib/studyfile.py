@@ -5,7 +5,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from . import metrics, paths, server, study, units
+from . import metrics, paths, server, study, targets, units
 from .errors import Refused
 
 _TOP = {"title", "question", "job", "primary", "effect", "warmup", "repeats", "runtime", "ramp",
@@ -102,6 +102,10 @@ def find(name):
             return (path / "study.toml").resolve()
         if path.is_file() and path.suffix == ".toml":
             return path.resolve()
+    if name.endswith(".fio") and Path(name).is_file():
+        raise Refused(f"{name}: is a job file and no study; use: dataplane sweep {name} --vary NAME=A,B,…")
+    if name.endswith(".fio"):
+        raise Refused(f"{name}: no such job file")
     known = ", ".join(p.parent.name for p in all_studies()) or "none"
     raise Refused(f"{name}: no such study; accepted: a path to a study.toml, or one of {known}")
 
@@ -169,6 +173,8 @@ def _check_arm(chosen, arm):
     """What is varied must change something, and $file must have a size."""
     setup = chosen.setup(arm)
     setup.server.guest()
+    if setup.server.program and setup.has_server():
+        targets.check_pair(setup.job, setup.server.program)
     used = study.variables_of(setup.job)
     options = [f for f in arm.values if f not in used and f not in chosen.choices]
     if options and not setup.has_server():

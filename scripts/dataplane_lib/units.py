@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Numbers with units, read and printed."""
 
+import argparse
 import re
 
 from .errors import Refused
@@ -16,6 +17,13 @@ def seconds(text, what):
     if not match:
         raise Refused(f"{what}={text}: wants a time such as 2, 1.5 or 500ms")
     return float(match[1]) * _SECONDS[match[2]]
+
+
+def whole(text):
+    """A whole number, for argparse."""
+    if not re.fullmatch("-?[0-9]+", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number")
+    return int(text)
 
 
 def number(text):

@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 import fakes
+from dataplane_lib import targets
 
 STUDY = """
 job = "job.fio"
@@ -43,14 +44,14 @@ class CommandLine(unittest.TestCase):
         self.refused("--frob", "sweep", self.job, *vary, "--frob")
         self.refused("no such job file", "sweep", self.job + "x", *vary)
         self.refused("nothing to vary", "sweep", self.job, "--set", "bs=4k")
-        self.refused("wants NAME=VALUE", "sweep", self.job, "--vary", "poll-max-ns")
+        self.refused("wants NAME=A,B,…", "sweep", self.job, "--vary", "poll-max-ns")
         self.refused("given twice", "sweep", self.job, "--vary", "poll-max-ns=1,1", "--set", "bs=4k")
         self.refused("${bs} is given no value", "sweep", self.job, "--vary", "poll-max-ns=0,1")
         self.refused("is not used", "sweep", self.job, *vary, "--set", "other=1")
         self.refused("--runtime=soon", "sweep", self.job, *vary, "--runtime", "soon")
         self.refused("0.5 s or more", "sweep", self.job, *vary, "--runtime", "0.1")
         self.refused("repeats=0", "sweep", self.job, *vary, "--repeats", "0")
-        self.refused("--repeats", "sweep", self.job, *vary, "--repeats", "many")
+        self.refused("--repeats: 'many' is no whole number", "sweep", self.job, *vary, "--repeats", "many")
         self.refused("--cpus", "sweep", self.job, *vary, "--cpus", "0,99999")
         self.refused("dataplane sets it itself", "sweep", self.job, *vary, "--vary", "socket=a,b")
         self.refused("--ramp: ", "sweep", self.job, *vary, "--ramp", "1")
@@ -59,6 +60,46 @@ class CommandLine(unittest.TestCase):
         self.refused("No closing quotation", "sweep", self.job, *vary, "--target", "--backend 'x")
         self.refused("is varied", "sweep", self.job, *vary, "--set", "poll-max-ns=1")
         self.refused("is no result", "report", str(self.dir))
+
+    def test_what_nobody_knows(self):
+        """A name that neither the job nor the target has is refused before there is a result."""
+        words = "the job file job.fio has no ${frob}, and vhost-user-blk-target has no --frob"
+        out = self.dir / "out"
+        more = ("--set", "bs=4k", "--out", str(out))
+        self.refused(words, "sweep", self.job, "--vary", "frob=0,1", *more)
+        self.refused(words, "sweep", self.job, "--vary", "poll=off", "--baseline", "frob=1", *more)
+        self.refused(words, "sweep", self.job, "--vary", "poll=off", "--target", "--frob 1", *more)
+        self.refused(words, "ab", self.job, "--a", "frob=1", "--b", "frob=2", *more)
+        (self.dir / "job.fio").write_text(fakes.JOB + "wait_mode=block\n")
+        self.refused("its 'wait_mode=block' would have to be wait_mode=${wait_mode}",
+                     "ab", self.job, "--a", "wait_mode=poll", "--b", "wait_mode=block", *more)
+        self.assertFalse(out.exists())
+
+    def test_job_for_study(self):
+        self.refused("is a job file and no study; use: dataplane sweep", "run", self.job)
+        self.refused("no such job file", "run", "nope.fio")
+        self.refused("nope.fio: no such job file", "ab", "--a", "poll=off", "--b", "poll=busy", "nope.fio")
+
+    def test_program(self):
+        """The target is the one that the job's engine talks to, and no other will do."""
+        wanted = {"ioengine=external:${FIO_DATAPLANE}/engines/nbd.so\nuri=${uri}": targets.NBD, "ioengine=nbd\nuri=x": targets.NBD,
+                  "uri=${uri}": targets.NBD, "socket=${socket}": targets.VHOST,
+                  "ioengine=external:/x/vhost-user-blk.so\nsocket=${socket}": targets.VHOST,
+                  "ioengine=external:/x/virtio-poll.so\nsocket=${socket}": targets.VHOST}
+        job = self.dir / "job.fio"
+        for text, program in wanted.items():
+            job.write_text(text + "\n")
+            self.assertEqual(targets.for_job(job), program, text)
+        vary = ("--vary", "poll=off,busy")
+        self.refused("--program foo: no such target; accepted: vhost-user-blk-target, nbd-target", "sweep", self.job, *vary,
+                     "--program", "foo")
+        self.refused("--program foo: no such target", "ab", self.job, "--a", "poll=off", "--b", "poll=busy", "--program", "foo")
+        job.write_text("ioengine=nbd\nuri=${uri}\nlat_percentiles=1\n[j]\n")
+        self.refused("engine nbd speaks NBD, and vhost-user-blk-target serves vhost-user: use --program nbd-target",
+                     "sweep", self.job, *vary, "--program", targets.VHOST)
+        # There is no nbd-target among the made-up programs.
+        self.refused("nbd-target is not built", "sweep", self.job, *vary)
+        self.refused("nbd-target is not built", "ab", self.job, "--a", "poll=off", "--b", "poll=busy")
 
     def test_study_file(self):
         path = self.dir / "study.toml"
@@ -89,7 +130,9 @@ class CommandLine(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""), args)
         done = fakes.dataplane("list")
         self.assertEqual(done.returncode, 0)
-        self.assertIn("poll-max-ns", done.stdout)
+        line = next(text for text in done.stdout.splitlines() if text.startswith("poll-max-ns "))
+        self.assertEqual(line.count("poll-max-ns"), 1, line)
+        self.assertRegex(line, r"^poll-max-ns +\d+m\d\ds +\d+(m\d\d)?s  how long")
 
     def test_env(self):
         """What env prints is a shell command that exports the directory."""

@@ -78,6 +78,10 @@ import json, os, signal, socket, sys
 args = sys.argv[1:]
 option = dict(zip(args[::2], args[1::2]))
 mode = os.environ.get("FAKE_TARGET", "")
+if "--version" in args:
+    for name in set(a for a in args if a.startswith("--")) & {"--frob", "--wait_mode"}:
+        sys.exit(f"target: {name}: no such option, --help lists them")
+    print("target 0.0 (made-up)"); sys.exit(0)
 if mode == "refuse":
     print("target: --poll: made-up refusal", file=sys.stderr); sys.exit(1)
 def stop(*_):

@@ -60,6 +60,7 @@ class Sweep(unittest.TestCase):
         self.assertIn(f"report: {self.out.resolve() / 'report.html'}", text)
         self.assertFalse([line for line in text.splitlines() if line and line[0] not in "*!r" and len(line) > 120])
         self.assertIn("left", self.done.stderr)
+        self.assertIn("dataplane: 4 arms, 9 runs of about 1.6 s: about 14s", self.done.stderr.splitlines()[0])
         self.assertNotIn("\r", self.done.stderr)
 
     def test_csv(self):
