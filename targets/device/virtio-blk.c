@@ -155,6 +155,12 @@ static bool is_read_only(const struct vblk_request *r)
 	return r->dev->features & FEATURE(VIRTIO_BLK_F_RO);
 }
 
+/* VIRTIO 1.2, 5.2.6.2: without a cache, or a way to flush it, a write is stable once it is done. */
+static unsigned int fua(const struct blk_device *dev)
+{
+	return dev->write_through || !dev->config.wce ? BLK_FUA : 0;
+}
+
 static int finish(struct vblk_request *r, uint8_t status)
 {
 	if (status == VIRTIO_BLK_S_IOERR)
@@ -207,8 +213,7 @@ static int do_data(struct vblk_request *r, const struct vblk_pieces *data, uint6
 	blk->iov = data->iov;
 	blk->nr_iov = data->nr;
 	blk->offset = sector << SECTOR_SHIFT;
-	/* VIRTIO 1.2, 5.2.6.2: with the cache off a write is stable once it is done. */
-	blk->flags = blk->kind == REQ_WRITE && !r->dev->config.wce ? BLK_FUA : 0;
+	blk->flags = blk->kind == REQ_WRITE ? fua(r->dev) : 0;
 	return ask_backend(r);
 }
 
@@ -250,7 +255,7 @@ static int next_range(struct vblk_request *r)
 		return finish(r, status);
 	blk->offset = sector << SECTOR_SHIFT;
 	blk->len = (uint64_t)sectors << SECTOR_SHIFT;
-	blk->flags = (flags ? BLK_UNMAP : 0) | (r->dev->config.wce ? 0 : BLK_FUA);
+	blk->flags = (flags ? BLK_UNMAP : 0) | fua(r->dev);
 	return ask_backend(r);
 }
 

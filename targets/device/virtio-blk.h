@@ -12,12 +12,14 @@
  * @features: feature bits offered, without transport features
  * @config: configuration space, little-endian; @config.wce is what the driver wrote last
  * @block_size: smallest unit of I/O in bytes
+ * @write_through: the driver has no flush, so what it writes is to be durable when it is done
  */
 struct blk_device {
 	struct backend *backend;
 	uint64_t features;
 	struct virtio_blk_config config;
 	uint32_t block_size;
+	bool write_through;
 };
 
 /* Pieces of one direction, consumed from the front. */

@@ -42,6 +42,7 @@ static int set_features(struct session *s, struct vu_msg *msg)
 	if (msg->u64 & ~offered(s))
 		return -EINVAL;
 	s->features = msg->u64;
+	s->dev.write_through = !(s->features >> VIRTIO_BLK_F_FLUSH & 1);
 	return 0;
 }
 
@@ -272,6 +273,9 @@ static int get_config(struct session *s, struct vu_msg *msg)
 	if (!config_fits(msg))
 		return -EINVAL;
 	memcpy(config, &s->dev.config, sizeof(s->dev.config));
+	/* VIRTIO 1.2, 5.2.5.2: a driver without flushes finds the cache off. */
+	if (s->dev.write_through)
+		config[offsetof(struct virtio_blk_config, wce)] = 0;
 	memcpy(msg->config.data, config + msg->config.offset, msg->config.size);
 	return REPLY;
 }

@@ -217,10 +217,18 @@ class Habits(bench.BadClientTest):
         self.assertEqual(answer[12:], struct.pack("<I", 512))
 
     def test_write_cache_is_switched(self):
-        client, _ = self.fresh()
+        client, _ = self.fresh(features=vu.FEATURES | vu.F_FLUSH)
         client.tell(vu.SET_CONFIG, struct.pack("<III", 32, 1, 0) + b"\0")
         answer = client.ask(vu.GET_CONFIG, struct.pack("<III", 32, 1, 0) + b"\0")
         self.assertEqual(answer[12:], b"\0")
+
+    def test_write_cache_is_off_without_flush(self):
+        # Firmware has none; the system it starts has, on the same connection.
+        client, _ = self.fresh()
+        for features, wce in ((vu.FEATURES, b"\0"), (vu.FEATURES | vu.F_FLUSH, b"\1")):
+            client.tell(vu.SET_FEATURES, u64(features))
+            answer = client.ask(vu.GET_CONFIG, struct.pack("<III", 32, 1, 0) + b"\0")
+            self.assertEqual(answer[12:], wce)
 
     def test_direct_chains_and_flush(self):
         d = self.device(features=vu.FEATURES)
