@@ -25,6 +25,9 @@ static void die(struct nbd_job *j, int err)
 		log_err("%s: no answer from %s for %u s (stuck_timeout)\n", td->o.name, o->uri,
 			o->stuck_timeout);
 		break;
+	case ESHUTDOWN:
+		log_err("%s: the server %s is shutting down\n", td->o.name, o->uri);
+		break;
 	case ECONNRESET:
 		log_err("%s: %s has closed the connection\n", td->o.name, o->uri);
 		break;

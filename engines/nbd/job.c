@@ -121,7 +121,7 @@ static int check_options(struct thread_data *td)
 
 	if (o->uri && *o->uri)
 		return 0;
-	log_err("%s: missing uri=\n", td->o.name);
+	log_err("%s: missing uri=, such as nbd://HOST:10809/ or nbd+unix:///?socket=PATH\n", td->o.name);
 	td_verror(td, EINVAL, "engine options");
 	return EINVAL;
 }

@@ -51,8 +51,12 @@ static int embedded_open(struct shared_device *dev, struct thread_data *td)
 		struct backend_config config = target_options_backend(&e->o, true);
 
 		ret = backend_open(&e->backend, &config);
+		/* For the record: a file's own */
+		e->o.size = e->backend.size;
 	}
 	if (ret) {
+		log_err("%s: cannot set up the embedded target: target= takes options of vhost-user-blk-target, see its --help\n",
+			td->o.name);
 		free(e);
 		return ret;
 	}

@@ -170,8 +170,8 @@ static int vu_start(struct shared_device *dev, struct thread_data *td)
 		ret = start_keeper(dev, o->stuck_timeout);
 	if (ret != -EREMOTEIO)
 		return ret ? report(td, "start the queues of", dev, ret) : 0;
-	log_err("%s: vhost-user device %s refuses %u queues of %u entries, see queue_size= and iodepth=\n",
-		td->o.name, dev->key, dev->nr_queues, dev->queue_size);
+	log_err("%s: vhost-user device %s refuses a queue of %u entries; its --queue-size may be smaller: lower iodepth= or set queue_size=\n",
+		td->o.name, dev->key, dev->queue_size);
 	return ret;
 }
 

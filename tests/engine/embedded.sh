@@ -26,7 +26,9 @@ fio_fails '5 jobs at the same time' "${embedded[@]}" --target='--num-queues 4' -
 fio_fails 'past the end' "${embedded[@]}" --target='--size 16M' --name=job --rw=read --size=17m
 fio_fails 'is read-only' "${embedded[@]}" --target='--read-only' --name=job --rw=write --size=1m
 fio_fails 'target=: --backend' "${embedded[@]}" --target='--backend disk' --name=job --rw=read --size=1m
-fio_fails 'no such option' "${embedded[@]}" --target='--colour red' --name=job --rw=read --size=1m
+for text in 'no such option' 'job: cannot set up the embedded target: target= takes options of vhost-user-blk-target'; do
+	fio_fails "$text" "${embedded[@]}" --target='--colour red' --name=job --rw=read --size=1m
+done
 fio_fails 'stuck_timeout' "${embedded[@]}" --target='--delay fixed:100s' --stuck_timeout=1 --name=job \
 	--rw=read --size=1m
 holds fio.json "jobs[0]['error'] == 110"
@@ -34,7 +36,7 @@ holds fio.json "jobs[0]['error'] == 110"
 # Its thread counts what the job did. A new ring asks for its first kick, and never again.
 fio_passes "${embedded[@]}" --target='--backend ram --size 16M' --name=job --rw=randrw --size=4m --iodepth=8 \
 	--dp_stats=stats
-holds stats.job.1.json "d['target']['options']['size'] == '16777216'" \
+holds stats.job.1.json "d['target']['options']['size'] == '16777216'" "d['target']['options']['aio'] == 'inline'" \
 	"[t['requests']['read'] + t['requests']['write'] for t in d['target']['iothreads']] == [1024]" \
 	"d['notifications']['received'] == 0" "d['notifications']['sent'] <= 1"
 

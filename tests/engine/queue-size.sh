@@ -28,7 +28,7 @@ while IFS='|' read -r text options; do
 done <<END
 less than iodepth=17|--queue_size=16 --iodepth=17
 less than iodepth=6|--queue_size=16 --indirect=0 --iodepth=6
-refuses 1 queues of 512 entries|--iodepth=257
-refuses 1 queues of 512 entries|--queue_size=512
-refuses 1 queues of 512 entries|--indirect=0 --iodepth=86
+refuses a queue of 512 entries; its --queue-size may be smaller: lower iodepth= or set queue_size=|--iodepth=257
+refuses a queue of 512 entries; its --queue-size may be smaller: lower iodepth= or set queue_size=|--queue_size=512
+refuses a queue of 512 entries; its --queue-size may be smaller: lower iodepth= or set queue_size=|--indirect=0 --iodepth=86
 END

@@ -22,4 +22,4 @@ cannot connect to http://localhost/: |--uri=http://localhost/
 END
 uri=
 # shellcheck disable=SC2086
-fio_fails 'missing uri=' $ordinary
+fio_fails 'missing uri=, such as nbd://' $ordinary

@@ -8,7 +8,7 @@ for rw in randread randwrite randtrim; do
 error after=100 act=error|the server says: no more?[31m room
 error_offset after=100 act=error_offset|: scratched
 error_unknown after=100 act=error_unknown|the server says: strange
-shutdown after=100 act=shutdown|Cannot send after transport endpoint shutdown
+shutdown after=100 act=shutdown|is shutting down
 END
 	holds fio.json "[job['error'] for job in jobs] == [28, 5, 22, 108]"
 done
