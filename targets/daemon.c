@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/parse.h"
 #include "targets/daemon.h"
 #include "targets/run.h"
 
@@ -27,8 +28,31 @@ static int open_signals(void)
 	signal(SIGXFSZ, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
-		fprintf(stderr, "signalfd: %s\n", strerror(errno));
+		options_error(NULL, NULL, "signalfd: %s", strerror(errno));
 	return fd;
+}
+
+/*
+ * What a process may use is not what it is set to use, which was taskset's or its parent's
+ * choice: only asking for all tells.
+ */
+static int check_cpus(const struct daemon *d)
+{
+	cpu_set_t before, all, allowed;
+	char have[256], want[256];
+
+	CPU_ZERO(&allowed);
+	memset(&all, 0xff, sizeof(all));
+	if (sched_getaffinity(0, sizeof(before), &before) || sched_setaffinity(0, sizeof(all), &all))
+		return 0;
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	sched_setaffinity(0, sizeof(before), &before);
+	CPU_OR(&all, &allowed, &d->o.cpus);
+	if (CPU_EQUAL(&all, &allowed))
+		return 0;
+	format_cpu_list(&d->o.cpus, want, sizeof(want));
+	format_cpu_list(&allowed, have, sizeof(have));
+	return options_error(NULL, "cpus", "'%s' is not among the CPUs allowed here (%s)", want, have);
 }
 
 static void stop_threads(struct daemon *d, unsigned int nr)
@@ -45,7 +69,7 @@ static int start_threads(struct daemon *d)
 
 	d->lanes = alloc_apart(d->o.iothreads, sizeof(*d->lanes));
 	if (!d->lanes) {
-		fprintf(stderr, "iothreads: %s\n", strerror(ENOMEM));
+		options_error(NULL, "iothreads", "%s", strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	for (unsigned int i = 0; i < d->o.iothreads; i++) {
@@ -62,17 +86,28 @@ static int start_threads(struct daemon *d)
 	return 0;
 }
 
+/* A command that finds the target at a port needs no socket. */
+static bool has_private_socket(const struct daemon *d)
+{
+	return d->o.run && !d->o.port;
+}
+
 static int choose_sockets(struct daemon *d)
 {
 	int ret;
 
 	for (unsigned int i = 0; i < d->o.sockets.nr; i++)
 		strcpy(d->device[i].socket, d->o.sockets.path[i]);
-	if (!d->o.run)
+	if (!has_private_socket(d))
 		return 0;
 	ret = run_private_socket(d->device[0].socket, sizeof(d->device[0].socket));
-	if (ret)
-		fprintf(stderr, "cannot make a private socket: %s\n", strerror(-ret));
+	if (ret) {
+		const char *tmp = getenv("TMPDIR");
+
+		options_error(NULL, "run", "cannot make a directory for its socket in %s%s: %s",
+			      tmp && *tmp ? tmp : "/tmp", tmp && *tmp ? " ($TMPDIR)" : "",
+			      strerror(-ret));
+	}
 	return ret;
 }
 
@@ -80,7 +115,7 @@ static void stop_listening(struct daemon *d, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++)
 		d->ops->close(d, i);
-	if (d->o.run)
+	if (has_private_socket(d))
 		run_remove_private_socket(d->device[0].socket);
 }
 
@@ -115,7 +150,7 @@ static int start_command(struct daemon *d)
 		ret = d->child_fd < 0 ? d->child_fd : 0;
 	}
 	if (ret)
-		fprintf(stderr, "--run: %s\n", strerror(-ret));
+		options_error(NULL, "run", "cannot start '%s': %s", d->o.run, strerror(-ret));
 	return ret;
 }
 
@@ -175,7 +210,7 @@ static int save_stats(struct daemon *d)
 	if (f && fclose(f) && !ret)
 		ret = -errno;
 	if (ret)
-		fprintf(stderr, "--stats: cannot write %s: %s\n", d->o.stats, strerror(-ret));
+		options_error(NULL, "stats", "cannot write %s: %s", d->o.stats, strerror(-ret));
 	return ret;
 }
 
@@ -183,15 +218,14 @@ static int save_stats(struct daemon *d)
 static bool on_signal(struct daemon *d)
 {
 	struct signalfd_siginfo info;
-	bool end = false;
 
 	while (read(d->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1)
 			write_stats(d, stderr);
 		else
-			end = true;
+			d->ended_by = info.ssi_signo;
 	}
-	return end;
+	return d->ended_by;
 }
 
 /* Serve until a signal or the end of --run's command. */
@@ -217,7 +251,11 @@ static void serve(struct daemon *d)
 	}
 }
 
-/* A signal to the target is one to its command, which --run waits for. */
+/*
+ * A signal to the target ends its command, which --run waits for: by SIGTERM, as a shell
+ * lets its background processes ignore SIGINT. The status is the command's own, but where
+ * that signal killed it the one that a shell gives a program killed by the target's.
+ */
 static int end_command(struct daemon *d)
 {
 	int status;
@@ -232,6 +270,8 @@ static int end_command(struct daemon *d)
 		close(d->child_fd);
 	}
 	status = run_status(d->child);
+	if (d->ended_by && status == 128 + SIGTERM)
+		return 128 + d->ended_by;
 	return status < 0 ? 1 : status;
 }
 
@@ -270,7 +310,7 @@ static int open_devices(struct daemon *d)
 	d->nr_devices = d->o.sockets.nr ? : 1;
 	d->device = calloc(d->nr_devices, sizeof(*d->device));
 	if (!d->device) {
-		fprintf(stderr, "devices: %s\n", strerror(ENOMEM));
+		options_error(NULL, NULL, "devices: %s", strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	for (unsigned int i = 0; i < d->nr_devices; i++) {
@@ -281,6 +321,8 @@ static int open_devices(struct daemon *d)
 			return ret;
 		}
 	}
+	/* For the record: a file's own */
+	d->o.size = d->device[0].backend.size;
 	return 0;
 }
 
@@ -302,7 +344,7 @@ int daemon_main(struct daemon *d, const struct daemon_ops *ops, int argc, char *
 	if (ret)
 		return ret < 0;
 	d->signal_fd = open_signals();
-	if (d->signal_fd < 0 || open_devices(d))
+	if (d->signal_fd < 0 || check_cpus(d) || open_devices(d))
 		return 1;
 	if (!start_threads(d)) {
 		status = run(d);

@@ -47,6 +47,7 @@ struct daemon_ops {
  * @signal_fd: SIGTERM, SIGINT and SIGUSR1
  * @child: the command of --run, 0 without
  * @child_fd: readable when it has ended, -1 without
+ * @ended_by: the signal that ended the target, 0 without
  * @started_ns: when the target was ready
  */
 struct daemon {
@@ -58,6 +59,7 @@ struct daemon {
 	int signal_fd;
 	pid_t child;
 	int child_fd;
+	int ended_by;
 	uint64_t started_ns;
 };
 

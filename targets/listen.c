@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "targets/listen.h"
+#include "targets/options.h"
 
 /* How long to leave new clients waiting when there is no descriptor for them. */
 #define STARVED_MS	100
@@ -20,21 +21,37 @@ static int report(const char *what, const char *name, int err)
 	return err;
 }
 
+/* Where a listener that cannot start was asked for */
+static int refuse(const struct listener *l, int err)
+{
+	const char *option = l->is_unix ? "socket" : err == -EADDRNOTAVAIL ? "bind" : "port";
+
+	options_error(NULL, option, "cannot listen on %s: %s", l->name, strerror(-err));
+	return err;
+}
+
 /* A socket file that nobody listens on was left by a target that was killed. */
-static bool is_stale(const struct sockaddr_un *addr)
+static int make_room(const struct sockaddr_un *addr)
 {
 	struct stat st;
-	bool stale;
-	int fd;
+	int fd, err;
 
-	if (lstat(addr->sun_path, &st) || !S_ISSOCK(st.st_mode))
-		return false;
+	if (lstat(addr->sun_path, &st))
+		return 0;
+	if (!S_ISSOCK(st.st_mode))
+		return options_error(NULL, "socket", "%s exists and is no socket", addr->sun_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return false;
-	stale = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) && errno == ECONNREFUSED;
+		return 0;
+	err = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? errno : 0;
 	close(fd);
-	return stale;
+	if (!err)
+		return options_error(NULL, "socket", "%s: somebody listens there already",
+				     addr->sun_path);
+	/* What else there is to say about others, bind() says. */
+	if (err == ECONNREFUSED)
+		unlink(addr->sun_path);
+	return 0;
 }
 
 static int bind_and_listen(struct listener *l, const struct sockaddr *addr, socklen_t len)
@@ -50,7 +67,7 @@ static int bind_and_listen(struct listener *l, const struct sockaddr *addr, sock
 		ret = -errno;
 	if (ret) {
 		close(l->fd);
-		return report("cannot listen on", l->name, ret);
+		return refuse(l, ret);
 	}
 	return 0;
 }
@@ -65,18 +82,19 @@ static int bind_and_listen(struct listener *l, const struct sockaddr *addr, sock
 int listener_open_unix(struct listener *l, const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return report("socket", path, -ENAMETOOLONG);
-	strcpy(addr.sun_path, path);
-	if (is_stale(&addr))
-		unlink(path);
+	int ret;
 
 	*l = (struct listener) { .is_unix = true };
-	strcpy(l->name, path);
+	snprintf(l->name, sizeof(l->name), "%s", path);
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return refuse(l, -ENAMETOOLONG);
+	strcpy(addr.sun_path, path);
+	ret = make_room(&addr);
+	if (ret)
+		return ret;
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fd < 0)
-		return report("socket", path, -errno);
+		return refuse(l, -errno);
 	return bind_and_listen(l, (struct sockaddr *)&addr, sizeof(addr));
 }
 
@@ -99,12 +117,12 @@ int listener_open_tcp(struct listener *l, const char *address, uint16_t port)
 	snprintf(service, sizeof(service), "%u", port);
 	ret = getaddrinfo(address, service, &hints, &found);
 	if (ret) {
-		fprintf(stderr, "cannot listen on %s: %s\n", l->name, gai_strerror(ret));
+		options_error(NULL, "bind", "cannot listen on %s: %s", l->name, gai_strerror(ret));
 		return -EADDRNOTAVAIL;
 	}
 	l->fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fd < 0) {
-		ret = report("socket", l->name, -errno);
+		ret = refuse(l, -errno);
 	} else {
 		/* Connections of a target that has ended keep the port for a minute. */
 		setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));

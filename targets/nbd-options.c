@@ -13,7 +13,7 @@ static const struct option_desc table[] = {
 	  .help = "listen on this TCP port (10809 is NBD's own)" },
 	{ OPT_STR, "bind", "ADDRESS", AT(bind),
 	  .help = "with --port: listen on this address (default: 127.0.0.1, which only this machine reaches)" },
-	ROW_RUN,
+	ROW_RUN("; with --port there is no socket, and $uri names the port"),
 	{ OPT_STR, "export", "NAME", AT(export),
 	  .help = "name of the export, which is found under the empty name as well" },
 	ROWS_DEVICE,

@@ -16,7 +16,8 @@
 
 int options_error(const char *argv0, const char *option, const char *fmt, ...)
 {
-	const char *slash = strrchr(argv0, '/');
+	const char *name = argv0 ? argv0 : program_invocation_name;
+	const char *slash = strrchr(name, '/');
 	char text[TEXT_MAX];
 	va_list ap;
 
@@ -24,7 +25,7 @@ int options_error(const char *argv0, const char *option, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 
-	fprintf(stderr, "%s: %s%s%s%s\n", slash ? slash + 1 : argv0,
+	fprintf(stderr, "%s: %s%s%s%s\n", slash ? slash + 1 : name,
 		option ? "--" : "", option ? option : "", option ? ": " : "",
 		text);
 	return -EINVAL;

@@ -106,7 +106,7 @@ int options_parse(const struct option_desc *table, void *dest, int argc,
 
 /**
  * options_error() - Report a bad option the way options_parse() does
- * @argv0:	argv[0]
+ * @argv0:	argv[0], or NULL where it is out of reach
  * @option:	Its name without dashes, or NULL
  * @fmt:	What is wrong, printf() style
  *

@@ -109,7 +109,6 @@ int parse_aio(const char *s, void *value)
 	return -EINVAL;
 }
 
-/* What was not given is left out: see options_json(). */
 void format_aio(const void *value, char *buf, size_t len)
 {
 	const enum target_aio *aio = value;
@@ -174,6 +173,8 @@ static int check_values(struct target_options *o, const char *argv0)
 {
 	if (!o->size && !o->backend.path[0])
 		o->size = DEFAULT_SIZE;
+	if (o->aio == TARGET_AIO_DEFAULT)
+		o->aio = o->backend.path[0] ? TARGET_AIO_THREADS : TARGET_AIO_INLINE;
 	return check_backend(o, argv0) ? : check_polling(o, argv0);
 }
 
@@ -241,14 +242,13 @@ struct backend_config target_options_backend(const struct target_options *o, boo
 static const struct aio_ops *aio_ops(const struct target_options *o)
 {
 	switch (o->aio) {
-	case TARGET_AIO_DEFAULT:
-		return o->backend.path[0] ? &threads_aio : NULL;
 	case TARGET_AIO_THREADS:
 		return &threads_aio;
 	case TARGET_AIO_NATIVE:
 		return &native_aio;
 	case TARGET_AIO_IO_URING:
 		return &io_uring_aio;
+	case TARGET_AIO_DEFAULT:	/* check_values() has chosen */
 	case TARGET_AIO_INLINE:
 		break;
 	}

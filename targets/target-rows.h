@@ -29,15 +29,15 @@ extern const char *const wakeup_names[];
 	  .accepts = "one of at most 64 paths of up to 107 bytes", \
 	  .help = text }
 
-#define ROW_RUN \
+#define ROW_RUN(more) \
 	{ OPT_STR, "run", "COMMAND", .once = true, AT(run), \
-	  .help = "listen on a private socket, run COMMAND in a shell with $socket, $uri and $FIO_DATAPLANE set, and exit with its status" }
+	  .help = "listen on a private socket, run COMMAND in a shell with $socket, $uri and $FIO_DATAPLANE set, and exit with its status" more }
 
 #define ROWS_DEVICE \
 	{ OPT_TOPIC, .help = "The device" }, \
 	{ OPT_CUSTOM, "backend", "null|ram|file:PATH", .def = "null", AT(backend), \
 	  .parse = parse_backend, .format = format_backend, .accepts = "null, ram or file:PATH", \
-	  .help = "null moves no data; ram is memory, taken at the start if half of what is free will do; file is a file or block device" }, \
+	  .help = "null moves no data; ram is memory, all of it taken at the start (as it is written, if --size is more than half of what is free); file is a file or block device" }, \
 	{ OPT_SIZE, "size", "SIZE", .min = 512, .max = UINT64_C(1) << 62, AT(size), \
 	  .help = "capacity, a multiple of the block size (default: the file's, or 1G)" }, \
 	{ OPT_SIZE, "block-size", "SIZE", .def = "512", .min = 512, .max = 65536, .pow2 = true, AT(block_size), \
@@ -105,7 +105,7 @@ extern const char *const wakeup_names[];
 	{ OPT_U32, "poll-start-rate", "N", .def = "1", AT(poll_start_rate), \
 	  .help = "rate: notifications within a millisecond after which a queue is polled; 0 for never" }, \
 	{ OPT_TIME, "poll-stop-idle", "TIME", .def = "3s", .min = 1, .max = 100 * SECOND, AT(poll_stop_idle_ns), \
-	  .help = "rate: how long a polled queue may be idle before it is polled no more" }
+	  .help = "rate: how long a queue without requests is polled on, at the full cost of a CPU, before its iothread may sleep" }
 
 #define ROWS_REPORTS \
 	{ OPT_TOPIC, .help = "Reports" }, \
@@ -118,15 +118,15 @@ extern const char *const wakeup_names[];
 /* Sections of the man page that both have */
 #define SECTION_SIGNALS \
 	{ "SIGNALS", \
-	  "SIGTERM and SIGINT finish the requests in flight, write the statistics, remove the socket and end the program with status 0.\n" \
+	  "SIGTERM and SIGINT finish the requests in flight, write the statistics, remove the socket and end the program with status 0, or with --run as EXIT STATUS says.\n" \
 	  "\n" \
 	  "SIGUSR1 prints the statistics on the standard error.\n" }
 #define SECTION_EXIT \
 	{ "EXIT STATUS", \
-	  "0 after SIGTERM or SIGINT, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 and the number of the signal that killed it.\n" }
+	  "0 after SIGTERM or SIGINT, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 plus the number of the signal that killed it. SIGTERM or SIGINT to the target ends COMMAND by SIGTERM: if it dies of that, the status is 143 or 130, after the signal that the target got.\n" }
 #define SECTION_ENVIRONMENT \
 	{ "ENVIRONMENT", \
-	  "What COMMAND of --run sees: $socket, the path of the socket; $uri, the same as a URI; $FIO_DATAPLANE, the directory that holds engines/.\n" \
+	  "What COMMAND of --run sees: $socket, the path of the socket, empty with --port; $uri, where the target is found as a URI; $FIO_DATAPLANE, the directory that holds engines/.\n" \
 	  "\n" \
 	  "The private socket is made in a directory under $TMPDIR, or /tmp.\n" }
 

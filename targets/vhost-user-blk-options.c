@@ -7,7 +7,7 @@
 static const struct option_desc table[] = {
 	{ OPT_TOPIC, .help = "Where it is found" },
 	ROW_SOCKET("listen on this unix socket; each of several is a device of its own"),
-	ROW_RUN,
+	ROW_RUN(""),
 	ROWS_DEVICE,
 	ROWS_AIO,
 	{ OPT_TOPIC, .help = "Queues and threads" },

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include "targets/backend/backend.h"
+#include "targets/options.h"
 
 static int report(const struct backend *b, int err)
 {
-	fprintf(stderr, "backend %s of %" PRIu64 " bytes: %s\n", b->ops->name, b->size,
-		strerror(-err));
+	options_error(NULL, "backend", "%s of %" PRIu64 " bytes: %s", b->ops->name, b->size,
+		      strerror(-err));
 	return err;
 }
 

@@ -3,18 +3,18 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/fs.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "targets/backend/file.h"
+#include "targets/options.h"
 
 /* A disk in a regular file or on a block device. */
 
 static int complain(const struct backend *b, const char *what, int error)
 {
-	fprintf(stderr, "backend file:%s: %s: %s\n", b->config.path, what, strerror(error));
+	options_error(NULL, "backend", "%s %s: %s", what, b->config.path, strerror(error));
 	return -error;
 }
 
@@ -24,12 +24,10 @@ static int check_kind(struct backend *b)
 	struct stat st;
 
 	if (stat(b->config.path, &st))
-		return complain(b, "cannot look at it", errno);
-	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)) {
-		fprintf(stderr, "backend file:%s: is neither a regular file nor a block device\n",
-			b->config.path);
-		return -EINVAL;
-	}
+		return complain(b, "cannot open", errno);
+	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
+		return options_error(NULL, "backend", "%s is neither a regular file nor a block device",
+				     b->config.path);
 	b->is_block = S_ISBLK(st.st_mode);
 	return 0;
 }
@@ -42,8 +40,8 @@ static int open_file(struct backend *b)
 	if (b->fd >= 0)
 		return 0;
 	if (errno == EINVAL && b->config.direct)
-		return complain(b, "its file system has no --direct", errno);
-	return complain(b, "cannot open it", errno);
+		return options_error(NULL, "direct", "the file system of %s has none", b->config.path);
+	return complain(b, "cannot open", errno);
 }
 
 static int file_size(const struct backend *b, uint64_t *size)
@@ -65,19 +63,16 @@ static int set_size(struct backend *b)
 	int ret = file_size(b, &has);
 
 	if (ret)
-		return complain(b, "cannot find out its size", -ret);
-	if (config->size > has) {
-		fprintf(stderr, "backend file:%s: has %" PRIu64 " bytes, accepts no greater --size\n",
-			config->path, has);
-		return -EINVAL;
-	}
+		return complain(b, "cannot find out the size of", -ret);
+	if (config->size > has)
+		return options_error(NULL, "size", "%s has %" PRIu64 " bytes, accepts no more",
+				     config->path, has);
 	if (config->size)
 		return 0;
-	if (!has || has % config->block_size) {
-		fprintf(stderr, "backend file:%s: has %" PRIu64 " bytes, accepts a multiple of --block-size %"
-			PRIu32 "\n", config->path, has, config->block_size);
-		return -EINVAL;
-	}
+	if (!has || has % config->block_size)
+		return options_error(NULL, "backend", "%s has %" PRIu64
+				     " bytes, accepts a multiple of --block-size %" PRIu32,
+				     config->path, has, config->block_size);
 	b->size = has;
 	return 0;
 }
@@ -87,12 +82,11 @@ static int set_align(struct backend *b)
 	int ret = file_find_align(b);
 
 	if (ret)
-		return complain(b, "cannot find an alignment for --direct", -ret);
-	if (b->config.direct && b->config.block_size % b->align) {
-		fprintf(stderr, "backend file:%s: --direct accepts a --block-size of %u or a multiple of it\n",
-			b->config.path, b->align);
-		return -EINVAL;
-	}
+		return complain(b, "cannot find an alignment for --direct on", -ret);
+	if (b->config.direct && b->config.block_size % b->align)
+		return options_error(NULL, "block-size",
+				     "%s with --direct accepts %u or a multiple of it",
+				     b->config.path, b->align);
 	return 0;
 }
 

@@ -12,9 +12,9 @@ refused()
 	local status=0
 	timeout 10 "$target" --socket "$1" 2>err || status=$?
 	[ $status = 1 ] || fail "status $status"
-	[ "$(cat err)" = "cannot listen on $1: Address already in use" ] || { cat err; fail "what it says"; }
+	[ "$(cat err)" = "nbd-target: --socket: $2" ] || { cat err; fail "what it says"; }
 }
-refused "$socket"
+refused "$socket" "$socket: somebody listens there already"
 nbdinfo --size "$uri" >/dev/null || fail "the first target is disturbed"
 
 kill -KILL "$target_pid"
@@ -25,5 +25,5 @@ nbdinfo --size "$uri" >/dev/null
 stop_target || fail "status $?"
 [ ! -e "$socket" ] || fail "the socket is still there"
 echo precious >file
-refused "$PWD/file"
+refused "$PWD/file" "$PWD/file exists and is no socket"
 [ "$(cat file)" = precious ]

@@ -43,7 +43,7 @@ stock_passes --name=job --rw=randwrite --bs=512 --iodepth=64 --size=1m
 status=0
 "$target" --port "$port" 2>err || status=$?
 [ $status = 1 ] || fail "exit $status though its port is taken"
-grep -qx "cannot listen on 127.0.0.1 port $port: Address already in use" err || { cat err; fail "what it says"; }
+grep -qx "nbd-target: --port: cannot listen on 127.0.0.1 port $port: Address already in use" err || { cat err; fail "what it says"; }
 stop "$pid" || fail "status $?"
 
 listens --bind 127.0.0.2
@@ -52,9 +52,9 @@ stop "$pid" || fail "status $?"
 status=0
 "$target" --port "$port" --bind nowhere.invalid 2>err || status=$?
 [ $status = 1 ] || fail "exit $status at a host that there is none of"
-grep -q "^cannot listen on nowhere.invalid port $port: " err || { cat err; fail "what it says"; }
+grep -q "^nbd-target: --bind: cannot listen on nowhere.invalid port $port: " err || { cat err; fail "what it says"; }
 
-# The same port again at once, though connections of the last target linger.
+# The same port again at once, though connections of the last target linger; there is no $socket then.
 # shellcheck disable=SC2016 # the command's to expand
-"$target" --port "$port" --run 'echo "$uri"; nbdinfo --size "$uri"' --size 32M >out
+"$target" --port "$port" --run 'echo "$uri$socket"; nbdinfo --size "$uri"' --size 32M >out
 [ "$(cat out)" = "nbd://127.0.0.1:$port/"$'\n'33554432 ] || { cat out; fail "what --run sees"; }

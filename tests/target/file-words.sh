@@ -20,13 +20,13 @@ while IFS='|' read -r words text; do
 	[ "$(wc -l <err).$(wc -l <out)" = 1.0 ] || fail "$words: $(cat out err)"
 	grep -q -e "$text" err || fail "$words: $(cat err)"
 done <<END
---backend file:none|file:none: .*No such file
---backend file:folder|file:folder: .*regular file nor a block device
---backend file:fifo|file:fifo: .*regular file nor a block device
---backend file:/dev/null|file:/dev/null: .*regular file nor a block device
---backend file:empty|file:empty: has 0 bytes, accepts .*512
---backend file:odd|file:odd: has 1000 bytes, accepts .*512
---backend file:disk --size 2M|file:disk: has 1048576 bytes, accepts .*--size
+--backend file:none|^vhost-user-blk-target: --backend: cannot open none: No such file
+--backend file:folder|--backend: folder .*regular file nor a block device
+--backend file:fifo|--backend: fifo .*regular file nor a block device
+--backend file:/dev/null|--backend: /dev/null .*regular file nor a block device
+--backend file:empty|--backend: empty has 0 bytes, accepts .*512
+--backend file:odd|--backend: odd has 1000 bytes, accepts .*512
+--backend file:disk --size 2M|--size: disk has 1048576 bytes, accepts no more
 --backend file:|--backend: 'file:' .*file:PATH
 --backend null --aio native|--aio: native .*file:PATH
 --backend ram --aio io_uring|--aio: io_uring .*file:PATH
@@ -35,3 +35,7 @@ done <<END
 END
 [ ! -e none ] || fail "a file was made"
 "$target" --run true --backend file:odd --size 512 || fail "a part of a file is not served"
+# What was not given is recorded as what it is.
+"$target" --run true --backend file:disk --stats stats || fail "status $?"
+grep -q '"size": *"1048576"' stats || fail "statistics: $(cat stats)"
+grep -q '"aio": *"threads"' stats || fail "statistics: $(cat stats)"

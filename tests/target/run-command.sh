@@ -59,4 +59,19 @@ wait_for 10 grep -qs ready ready
 got=0
 stop $pid || got=$?
 [ $got = 9 ] || fail "SIGTERM gave $got"
+# One that dies of it leaves the status that a shell would give the target.
+for signal in TERM INT; do
+	"$target" --run 'echo ready; exec sleep 60' >ready.$signal &
+	pid=$!
+	cleanup_fn kill -KILL $pid
+	wait_for 10 grep -qs ready ready.$signal
+	kill -$signal $pid
+	got=0
+	wait $pid || got=$?
+	[ $got = $((128 + $(kill -l $signal))) ] || fail "SIG$signal gave $got"
+done
 [ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"
+got=0
+TMPDIR=$PWD/nowhere "$target" --run true 2>err || got=$?
+[ $got = 1 ] || fail "no TMPDIR gave $got"
+grep -q -e "^vhost-user-blk-target: --run: .*$PWD/nowhere (\$TMPDIR): No such file" err || fail "it says: $(cat err)"

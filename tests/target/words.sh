@@ -37,6 +37,7 @@ done <<END
 --socket a --num-queues 300|--num-queues: .*1 to 256
 --socket a --queue-size 100|--queue-size: .*power of two
 --socket a --iothreads many|--iothreads: .*1 to 64
+--socket a --cpus 0,1000|--cpus: .0,1000. is not among the CPUs allowed here (.*0
 --socket a --cpus x|--cpus: .*list of CPUs
 --socket a --poll always|--poll: .*off, busy, fixed, fixed-1024, adaptive, per-source, weighted, rate
 --socket a --poll-max-ns 1h|--poll-max-ns: .*ns, us, ms

@@ -264,6 +264,7 @@ static void test_json(void **state)
 				  "  \"wakeup-cost\": \"0\",\n"
 				  "  \"extra-notify\": \"0\",\n"
 				  "  \"error-rate\": \"0\",\n"
+				  "  \"aio\": \"inline\",\n"
 				  "  \"pool-threads\": \"64\",\n"
 				  "  \"pool-min\": \"0\",\n"
 				  "  \"wakeup\": \"cond-unlocked\",\n"
