@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <libaio.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "base/cpu.h"
 #include "targets/backend/aio.h"
+#include "targets/options.h"
 
 /*
  * --aio native: Linux' AIO for reads and writes, as QEMU's block/linux-aio.c does it: what
@@ -283,8 +283,8 @@ static int native_open(struct channel *c)
 		ret = native_start(c, n);
 	}
 	if (ret) {
-		fprintf(stderr, "%s: --aio native is not available here: %s%s\n", c->it->name, strerror(-ret),
-			ret == -EAGAIN ? " (see /proc/sys/fs/aio-max-nr)" : "");
+		options_error(NULL, "aio", "native is not available here: %s%s", strerror(-ret),
+			      ret == -EAGAIN ? " (see /proc/sys/fs/aio-max-nr)" : "");
 		if (n)
 			native_free(n);
 		return ret;

@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <liburing.h>
 #include <linux/falloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/cpu.h"
 #include "targets/backend/aio.h"
+#include "targets/options.h"
 
 /*
  * --aio io_uring: what a turn of the iothread has brought is submitted with one call at its
@@ -280,8 +280,8 @@ static int uring_open(struct channel *c)
 		ret = uring_start(c, u);
 	}
 	if (ret) {
-		fprintf(stderr, "%s: --aio io_uring is not available here: %s%s\n", c->it->name,
-			strerror(-ret), ret == -EPERM ? " (see /proc/sys/kernel/io_uring_disabled)" : "");
+		options_error(NULL, "aio", "io_uring is not available here: %s%s", strerror(-ret),
+			      ret == -EPERM ? " (see /proc/sys/kernel/io_uring_disabled)" : "");
 		free(u);
 		return ret;
 	}
