@@ -146,10 +146,10 @@ static void stop_looking(struct nbd_conn *c)
 	iothread_remove_source(&c->lane->it, &c->source);
 }
 
-/* Requests that had to wait can go on, when the loop comes round. */
+/* Requests that had to wait can go on, when the loop comes round and something was given back. */
 static void unblock(struct nbd_conn *c)
 {
-	if (!c->rx.blocked || !c->slots.free)
+	if (!c->rx.blocked || c->slots.puts == c->rx.blocked_puts)
 		return;
 	c->rx.blocked = false;
 	c->rx.resume = true;

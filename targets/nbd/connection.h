@@ -26,6 +26,7 @@
  * @drained: the socket was empty; epoll tells when it is not any more
  * @hung_up: the client has closed its end, which epoll does not say twice
  * @blocked: no slot or no memory for the request at @head
+ * @blocked_puts: nbd_slots.puts when that was found
  * @resume: there are requests to take without receiving anything: it need not wait any
  *	more, or others came first
  * @turn_bytes: of the reads and writes taken in this turn
@@ -44,6 +45,7 @@ struct nbd_rx {
 	bool hung_up;
 	bool blocked;
 	bool resume;
+	uint64_t blocked_puts;
 	bool ended;
 	uint64_t turn_bytes;
 };

@@ -198,6 +198,12 @@ static bool bad_request(struct nbd_conn *c, const struct nbd_request *req)
 	return false;
 }
 
+static void block(struct nbd_conn *c)
+{
+	c->rx.blocked = true;
+	c->rx.blocked_puts = c->slots.puts;
+}
+
 /* Take the request at the head of the buffer; false when there is none that can be taken. */
 static bool take_request(struct nbd_conn *c)
 {
@@ -216,7 +222,7 @@ static bool take_request(struct nbd_conn *c)
 	}
 	s = nbd_slot_get(&c->slots, c);
 	if (unlikely(!s)) {
-		rx->blocked = true;
+		block(c);
 		return false;
 	}
 	s->cookie = req->cookie;
@@ -229,7 +235,7 @@ static bool take_request(struct nbd_conn *c)
 		err = nbd_slot_room(&c->slots, s, room);
 	if (unlikely(err == -EAGAIN)) {
 		nbd_slot_put(&c->slots, s);
-		rx->blocked = true;
+		block(c);
 		return false;
 	}
 	rx->head += sizeof(*req);

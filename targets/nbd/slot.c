@@ -97,6 +97,7 @@ void nbd_slot_put(struct nbd_slots *s, struct nbd_slot *slot)
 {
 	slot->next = s->free;
 	s->free = slot;
+	s->puts++;
 }
 
 static bool make_room(struct nbd_slots *s, size_t len)

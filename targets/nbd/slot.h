@@ -51,6 +51,7 @@ struct nbd_slot {
  * @memory: NBD_SMALL bytes for each, and before them a page for what precedes the data in
  *	a reply
  * @large_bytes: in large buffers
+ * @puts: slots given back so far
  */
 struct nbd_slots {
 	struct nbd_slot *slot;
@@ -58,6 +59,7 @@ struct nbd_slots {
 	unsigned int touched;
 	char *memory;
 	size_t large_bytes;
+	uint64_t puts;
 };
 
 int nbd_slots_init(struct nbd_slots *s);
