@@ -43,7 +43,7 @@ for aio in inline threads native io_uring; do
 	check "$aio: discards" behind $aio --name=job --rw=trim --size=2m
 	check "$aio: they read as zeroes" zeroes $disk 0 2
 done
-check "blocks smaller than the device has are refused" refuses "--block-size of 4096" \
+check "blocks smaller than the device has are refused" refuses "accepts 4096" \
 	/dp/targets/vhost-user-blk-target --backend file:$disk --direct --run true
 check "down" null_blk down
 check "the device is gone" test ! -e $disk
