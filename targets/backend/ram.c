@@ -76,7 +76,7 @@ static void ram_close(struct backend *b)
 const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
-	return "race:ram_read\nrace:ram_write\n";
+	return "race:ram_execute\n";
 }
 #endif
 

@@ -24,5 +24,6 @@ stop_target
 start_target --backend null --size 16M --poll rate --poll-start-rate 1000000 --stats stats.json
 fio_passes "${job[@]}" --number_ios=500
 stop_target
-holds stats.json "sums('notifications', 'received') > 400" "sums('poll_hits') == 0" \
+# Not one each: a busy host lets the driver send before the thread is asleep again.
+holds stats.json "sums('notifications', 'received') > 50" "sums('poll_hits') == 0" \
 	"sums('window_ns', 'max') == 0"
