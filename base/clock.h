@@ -3,6 +3,7 @@
 #define BASE_CLOCK_H
 
 #include <stdint.h>
+#include <sys/time.h>
 #include <time.h>
 #include "base/cpu.h"
 
@@ -32,6 +33,17 @@ static inline void clock_burn(uint64_t ns)
 
 	while (clock_ns() < until)
 		cpu_relax();
+}
+
+/**
+ * timeval_ns - what getrusage() tells, in the unit of everything else
+ * @tv: a time
+ *
+ * Return: nanoseconds.
+ */
+static inline uint64_t timeval_ns(const struct timeval *tv)
+{
+	return tv->tv_sec * 1000000000ull + tv->tv_usec * 1000ull;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <sched.h>
 #include <sys/resource.h>
+#include "base/clock.h"
 #include "base/crowd.h"
 
 #define LOOK_NS		10000000
@@ -10,11 +11,6 @@
  * CPU time that it gets. Where it has the CPU to itself, kernel threads do that far less often.
  */
 #define CPU_NS_PER_SWITCH	5000000
-
-static uint64_t timeval_ns(const struct timeval *tv)
-{
-	return tv->tv_sec * 1000000000ull + tv->tv_usec * 1000ull;
-}
 
 static void look(struct crowd *c)
 {

@@ -189,11 +189,6 @@ void iothread_call(struct iothread *it, void (*fn)(void *arg), void *arg)
 	pthread_mutex_unlock(&it->call_lock);
 }
 
-static uint64_t timeval_ns(const struct timeval *tv)
-{
-	return tv->tv_sec * 1000000000ull + tv->tv_usec * 1000ull;
-}
-
 static void sample_cpu(void *arg)
 {
 	struct iothread_stats *s = arg;

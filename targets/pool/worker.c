@@ -8,14 +8,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "targets/pool/wakeup.h"
 
 static void start_wanted(struct pool *p);
-
-static uint64_t timeval_ns(const struct timeval *tv)
-{
-	return tv->tv_sec * 1000000000ull + tv->tv_usec * 1000ull;
-}
 
 /* Add this thread's CPU time and switches to those of its place. */
 static void leave_usage(struct pool_worker *w)
