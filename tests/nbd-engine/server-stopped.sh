@@ -4,7 +4,7 @@
 # ETIMEDOUT, and so does fio when it was told to end.
 . "$(dirname "$0")/servers.sh"
 
-# stop_it: the server stops, for now
+# stop_it: the server stands still until SIGCONT
 stop_it()
 {
 	kill -STOP "$server_pid"
