@@ -150,6 +150,9 @@ static int check_backend(const struct target_options *o, const char *argv0)
 		return options_error(argv0, "aio", "%s needs --backend file:PATH", aio_names[o->aio]);
 	if (!file && o->direct)
 		return options_error(argv0, "direct", "needs --backend file:PATH");
+	/* io_submit(2) would block the iothread in the page cache; QEMU refuses it, too. */
+	if (o->aio == TARGET_AIO_NATIVE && !o->direct)
+		return options_error(argv0, "aio", "native needs --direct");
 	if (o->device_parallel && o->delay.kind == DELAY_NONE)
 		return options_error(argv0, "device-parallel", "needs a --delay, as it limits how many run at once");
 	if (o->error_rate > 1)

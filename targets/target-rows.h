@@ -72,7 +72,7 @@ extern const char *const wakeup_names[];
 	{ OPT_CUSTOM, "aio", "threads|native|io_uring|inline", AT(aio), \
 	  .parse = parse_aio, .format = format_aio, \
 	  .accepts = "threads, native, io_uring or inline", \
-	  .help = "a thread pool, libaio (which blocks the iothread without --direct), io_uring (both for files only), or the iothread itself (default: threads for a file, else inline)" }, \
+	  .help = "a thread pool, libaio (with --direct only), io_uring (both for files only), or the iothread itself (default: threads for a file, else inline)" }, \
 	{ OPT_U32, "pool-threads", "N", .def = "64", .min = 1, .max = 1024, AT(pool_threads), \
 	  .help = "most threads of an iothread's pool; one is added when none is idle" }, \
 	{ OPT_U32, "pool-min", "N", .def = "0", .max = 1024, AT(pool_min), \

@@ -6,10 +6,11 @@
 head -c 16M /dev/urandom >data
 cp data disk
 fallocate -p -o 4M -l 4M disk 2>/dev/null || skip "no holes in files here"
-for aio in inline threads native io_uring; do
+for aio in inline threads "native --direct" io_uring; do
 	cp data disk
 	sync disk
 	before=$(du -k disk | cut -f 1)
+	# shellcheck disable=SC2086 # words
 	start_target --backend "file:$PWD/disk" --aio $aio --stats stats.json
 	fio_passes --name=job --rw=trim --bs=64k --iodepth=8 --offset=4m --size=8m
 	stop_target

@@ -29,6 +29,7 @@ done <<END
 --backend file:disk --size 2M|--size: disk has 1048576 bytes, accepts no more
 --backend file:|--backend: 'file:' .*file:PATH
 --backend null --aio native|--aio: native .*file:PATH
+--backend file:disk --aio native|^vhost-user-blk-target: --aio: native needs --direct
 --backend ram --aio io_uring|--aio: io_uring .*file:PATH
 --backend ram --direct|--direct: .*file:PATH
 --backend file:disk --aio quick|--aio: 'quick' .*threads.*native.*io_uring.*inline

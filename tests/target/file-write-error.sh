@@ -6,7 +6,8 @@
 
 truncate -s 8M disk
 ulimit -f 4096
-for aio in inline threads native io_uring; do
+for aio in inline threads "native --direct" io_uring; do
+	# shellcheck disable=SC2086 # words
 	start_target --backend "file:$PWD/disk" --aio $aio --stats stats.json
 	fio_fails 'Input/output error' --name=job --rw=write --bs=64k --iodepth=4 --size=8m
 	fio_passes --bs=64k --iodepth=4 --name=before --rw=write --size=4m --name=all --stonewall --rw=read --size=8m

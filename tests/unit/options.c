@@ -204,6 +204,7 @@ static void test_combinations(void **state)
 	parse_bad("--run r --block-size 4K --size 1000000",
 		  "--size: 1000000 is not a multiple of --block-size 4096");
 	parse_bad("--run r --aio native", "--aio: native needs --backend file:PATH");
+	parse_bad("--run r --backend file:f --aio native", "--aio: native needs --direct");
 	parse_bad("--run r --direct", "--direct: needs --backend file:PATH");
 	parse_bad("--run r --device-parallel 4",
 		  "--device-parallel: needs a --delay, as it limits how many run at once");
