@@ -3,7 +3,7 @@
 
 import argparse
 
-from . import units
+from . import options, units
 
 _HELP = """\
 what an arm may be, any of it together:
@@ -28,7 +28,7 @@ def add(command):
     """Add ab to the command line; COMMAND(name, text, run) makes a parser."""
     sub = command("ab", "compare two arms, A B B A …, and say how surely they differ", _run)
     sub.epilog, sub.formatter_class = _HELP, argparse.RawDescriptionHelpFormatter
-    sub.add_argument("job", metavar="JOB", help="an fio job file, or a study whose job, variables and target are taken")
+    sub.add_argument("job", metavar="JOB", help=options.JOB_HELP)
     for arm in "ab":
         sub.add_argument(f"--{arm}", required=True, metavar="'ARM'", help=f"what arm {arm.upper()} has of its own, see below")
         sub.add_argument(f"--set-{arm}", metavar="CMD", help=f"shell command before every run of {arm.upper()}")
@@ -46,17 +46,9 @@ def add(command):
     sub.add_argument("--cool-down", default="0", metavar="TIME", help="wait so long before every run")
     sub.add_argument("--warmup", type=units.whole, default=1, metavar="N",
                      help="runs of each arm to throw away first (default: %(default)s)")
-    sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables",
-                     help="give a ${NAME} of the job file a value in both arms; repeatable")
-    sub.add_argument("--target", default="", metavar="'OPTIONS'", help="target options of both arms")
-    sub.add_argument("--program", metavar="NAME", help="the target of both arms (default: the one that the job's engine talks to)")
     sub.add_argument("--server", metavar="'COMMAND'", help="any other server of both arms, as command in a study.toml")
-    sub.add_argument("--file", metavar="SIZE", help="make a sparse $file of this size for every run")
-    sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")
-    sub.add_argument("--ramp", metavar="S", help="seconds before that")
-    sub.add_argument("--client", metavar="HOST,…", help="run the job on these fio servers, each HOST, HOST:PORT or sock:PATH; see docs/studies.md")
-    sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor)")
-    sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
+    options.add_program(sub)
+    options.add(sub, "target options of both arms")
 
 
 def _run(args):

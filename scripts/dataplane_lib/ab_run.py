@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from . import ab_arms, ab_pairs, ab_report, client, digest, metrics, server, session, stats, study, studyfile, targets, units
+from . import ab_arms, ab_pairs, ab_report, digest, metrics, options, server, session, stats, study, studyfile, targets, units
 from .errors import Refused
 
 
@@ -18,10 +18,7 @@ def run(args):
     specs = _arms(chosen, args)
     if args.restore and not (args.set_a or args.set_b):
         raise Refused("--restore: there is no --set-a or --set-b to restore from")
-    studyfile.check(chosen)
-    if args.client is not None:
-        chosen.clients = client.parse(args.client)
-        client.check_study(chosen)
+    options.finish(chosen, args)
     # A terminal that goes away must not keep --restore from its turn; under nohup nothing happens then.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
@@ -72,38 +69,14 @@ def _plan(args, condition):
 
 
 def _study(args):
-    """The job with what both arms share; a study lends its job, variables and target."""
-    if Path(args.job).is_file() and not args.job.endswith(".toml"):
-        job = Path(args.job).resolve()
-        chosen = study.Study(name="", job=job, server=server.Server(program=targets.for_job(job)))
-    else:
-        chosen = studyfile.load(studyfile.find(args.job))
-        chosen.factors, chosen.groups, chosen.baseline, chosen.choices, chosen.along = {}, [], None, {}, ""
-        chosen.published, chosen.look_for, chosen.question, chosen.form, chosen.source = None, "", "", "", None
-    chosen.name = f"ab-{chosen.name or chosen.job.stem}"
+    """The job with what both arms share."""
     if args.program and args.server:
         raise Refused("--program and --server: exclude each other")
-    if args.program:
-        targets.check_program(args.program)
-        chosen.server = server.Server(program=args.program)
+    chosen = studyfile.lent(args.job, args.program)
+    chosen.name = f"ab-{chosen.name.removesuffix('.fio')}"
     if args.server:
         chosen.server = server.Server().changed({"command": args.server}, "--server")
-    if args.target:
-        chosen.server = chosen.server.changed({"options": args.target}, "--target")
-    for text in args.variables:
-        name, sep, value = text.partition("=")
-        if not sep or not name:
-            raise Refused(f"--set {text}: wants NAME=VALUE")
-        chosen.variables[name] = value
-    if args.file:
-        chosen.file = units.size(args.file, "--file")
-    for name in ("runtime", "ramp"):
-        given = getattr(args, name)
-        if given is not None:
-            setattr(chosen, name, units.seconds(given, f"--{name}"))
-            if name not in study.variables_of(chosen.job):
-                raise Refused(f"--{name}: {chosen.job} does not use ${{{name}}}")
-    chosen.sample = min(chosen.sample, chosen.runtime / 4)
+    options.apply(chosen, args)
     return chosen
 
 
@@ -111,9 +84,6 @@ def _arms(chosen, args):
     """Give CHOSEN the two arms; returns their Specs."""
     specs = [ab_arms.parse(getattr(args, arm), f"--{arm}") for arm in "ab"]
     jobs = [Path(s.names.get("job", chosen.job)) for s in specs]
-    for job in jobs:
-        if not job.is_file():
-            raise Refused(f"{job}: no such job file")
     tables = []
     for arm, spec, job in zip("ab", specs, jobs):
         serving = chosen.server

@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from . import ab, client, doctor, export, match, matrix, paths, peers, server, session, study, studyfile, targets, units
+from . import ab, doctor, export, match, matrix, options, paths, peers, session, studyfile, units
 from .errors import Refused
 
 _EXAMPLES = """\
@@ -45,18 +45,19 @@ def _parser():
     run.add_argument("--short", action="store_true", help="the study's short form ([short] in study.toml)")
     run.add_argument("--peer", action="append", default=[], metavar="NAME=PATH",
                      help="run the arms of the program NAME with the binary at PATH too; repeatable")
-    _running(run, "target options added to the study's; the same option replaces it")
+    options.add_factors(run)
+    options.add(run, "target options added to the study's; the same option replaces it")
 
     sweep = command("sweep", "vary options of the target, or variables of a job file, and compare", _sweep)
-    sweep.add_argument("job", metavar="JOB", help="an fio job file")
+    sweep.add_argument("job", metavar="JOB", help=options.JOB_HELP)
     sweep.add_argument("--baseline", metavar="NAME=VALUE[,…]",
                        help="the arm to compare with, e.g. poll=off (default: the first)")
-    sweep.add_argument("--program", metavar="NAME",
-                       help=f"{targets.VHOST} or {targets.NBD} (default: the one that the job's engine talks to)")
-    _running(sweep, "the target's options, e.g. '--backend null --delay fixed:20us'")
+    options.add_program(sweep)
+    options.add_factors(sweep)
+    options.add(sweep, "the target's options, e.g. '--backend null --delay fixed:20us'")
 
     ab.add(command)
-    matrix.add(command, _running, _matrix)
+    matrix.add(command)
     match.add(command)
     report = command("report", "print a result again and write its report anew", _report)
     report.add_argument("result", metavar="RESULT", help="a directory that run, sweep or ab made")
@@ -86,91 +87,35 @@ def _parser():
     return parser
 
 
-def _running(sub, target_help):
-    """Options that run and sweep share."""
-    sub.add_argument("--vary", action="append", default=[], metavar="NAME=A,B,…",
-                     help="a factor: a ${NAME} of the job file, else the target's --NAME; repeatable")
-    sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables",
-                     help="give a ${NAME} of the job file a value; repeatable")
-    sub.add_argument("--target", default="", metavar="'OPTIONS'", help=target_help)
-    sub.add_argument("--repeats", type=units.whole, metavar="N", help="counted runs of each arm")
-    sub.add_argument("--warmup", type=units.whole, metavar="N", help="runs to throw away first")
-    sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")
-    sub.add_argument("--ramp", metavar="S", help="seconds before that")
-    sub.add_argument("--file", metavar="SIZE", help="size of the empty file that each run gets as $file")
-    sub.add_argument("--client", metavar="HOST,…", help="run the job on these fio servers, each HOST, HOST:PORT or sock:PATH; see docs/studies.md")
-    sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor), or none to leave both sides to the scheduler")
-    sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
-
-
-def _pair(text, option, form="NAME=VALUE"):
-    name, sep, value = text.partition("=")
-    if not sep or not name or not value:
-        raise Refused(f"{option} {text}: wants {form}")
-    return name, value
-
-
-def _apply(chosen, args):
-    """What the command line says about a study, applied to it."""
-    for text in args.vary:
-        name, values = _pair(text, "--vary", "NAME=A,B,…")
-        chosen.vary(name, study.words(values.split(","), f"--vary {name}"))
-    for text in args.variables:
-        name, value = _pair(text, "--set")
-        chosen.fix(name, value)
-    if args.target:
-        chosen.server = chosen.server.changed({"options": args.target}, "--target")
-    for key in ("repeats", "warmup"):
-        if getattr(args, key) is not None:
-            setattr(chosen, key, getattr(args, key))
-    if args.runtime is not None:
-        chosen.runtime = units.seconds(args.runtime, "--runtime")
-        chosen.sample = min(chosen.sample, chosen.runtime / 4)
-    if args.ramp is not None:
-        chosen.ramp = units.seconds(args.ramp, "--ramp")
-    for name in ("runtime", "ramp"):
-        if getattr(args, name) is not None and name not in chosen.job_variables():
-            raise Refused(f"--{name}: {chosen.job} does not use ${{{name}}}")
-    if args.file is not None:
-        chosen.file = units.size(args.file, "--file")
-    studyfile.check(chosen)
-    if args.client is not None:
-        chosen.clients = client.parse(args.client)
-        client.check_study(chosen)
-
-
 def _run(args):
     chosen = studyfile.load(studyfile.find(args.study), args.short)
     for text in args.peer:
         peers.add(chosen, text)
-    _apply(chosen, args)
-    session.execute(chosen, args.argv, args.out, args.cpus)
+    _execute(chosen, args)
 
 
 def _sweep(args):
-    job = Path(args.job).resolve()
-    if not job.is_file():
-        raise Refused(f"{args.job}: no such job file")
-    chosen = study.Study(name=f"sweep-{job.stem}", job=job, title=f"sweep of {job.name}",
-                         server=server.Server(program=args.program or targets.for_job(job)))
-    targets.check_program(chosen.server.program)
+    chosen = studyfile.lent(args.job, args.program)
+    chosen.title = f"sweep of {chosen.name}"
+    chosen.name = f"sweep-{chosen.name.removesuffix('.fio')}"
     if args.baseline:
-        chosen.baseline = dict(_pair(p, "--baseline") for p in args.baseline.split(","))
-    _apply(chosen, args)
+        chosen.baseline = dict(options.pair(p, "--baseline") for p in args.baseline.split(","))
+    _execute(chosen, args)
+
+
+def _execute(chosen, args):
+    options.apply_factors(chosen, args)
+    options.apply(chosen, args)
+    options.finish(chosen, args)
     session.execute(chosen, args.argv, args.out, args.cpus)
 
 
-def _matrix(args):
-    chosen = matrix.prepared(args)
-    _apply(chosen, args)
-    session.execute(chosen, args.argv, args.out, args.cpus, matrix.course(chosen, args))
-
-
 def _result(text):
-    path = Path(text)
-    if not (path / "meta.json").exists():
-        raise Refused(f"{path}: is no result (it has no meta.json)")
-    return path.resolve()
+    """The directory of a result: a path, or its name under results/."""
+    for path in (Path(text), paths.results() / text):
+        if (path / "meta.json").exists():
+            return path.resolve()
+    raise Refused(f"{text}: is no result (a directory with a meta.json), here or in {paths.results()}")
 
 
 def _report(args):
@@ -209,8 +154,8 @@ def _list(_args):
         title = known.title.removeprefix(f"{known.name}: ")
         print(f"{known.name:<20} {_takes(known):>6} {short:>6}  {title} "
               f"({len(known.arms())} arms, {known.repeats} repeats)")
-    for path in sorted(paths.jobfiles().glob("*.fio")):
-        print(f"{path.name:<20} {'-':>6} {'-':>6}  a job file, for fio and sweep")
+    for path in studyfile.all_jobs():
+        print(f"{path.name:<20} {'-':>6} {'-':>6}  a job file, for fio, sweep and ab")
 
 
 def _takes(known):

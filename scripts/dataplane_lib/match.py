@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from . import units
+from . import options, units
 
 SIZE = "64M"
 _NULL_CO = "driver=null-co,size=67108864"
@@ -68,8 +68,7 @@ def add(command):
     sub.add_argument("--ramp", default="0.2", metavar="S", help="seconds before that (default: %(default)s)")
     sub.add_argument("--target", default="", metavar="'OPTIONS'", help="more options of our target")
     sub.add_argument("--guest", default="", metavar="'OPTIONS'", help="more options of both guests, such as --qemu PATH")
-    sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor), or none")
-    sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-match-NAME)")
+    options.add_place(sub)
 
 
 def _run(args):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """dataplane matrix: two arms at every point of a grid of workloads."""
 
-from . import ab_arms, plan, study, studyfile
+from . import ab_arms, options, plan, session, study, studyfile
 from .errors import Refused
 
 _STUDY = "dataplane-matrix"
@@ -11,9 +11,9 @@ _PROTOCOLS = ("interleaved", ORIGINAL)
 _RUNS, _SECONDS = 3, 120.0
 
 
-def add(command, running, run):
-    """Add matrix to the command line; COMMAND(name, text, run) makes a parser, RUNNING gives it what all studies take."""
-    sub = command("matrix", "compare two arms over kinds of access and numbers of jobs: throughput and CPU per MiB", run)
+def add(command):
+    """Add matrix to the command line; COMMAND(name, text, run) makes a parser."""
+    sub = command("matrix", "compare two arms over kinds of access and numbers of jobs: throughput and CPU per MiB", _run)
     sub.add_argument("study", metavar="STUDY", nargs="?", default=_STUDY,
                      help="whose job, workloads and target are taken (default: %(default)s)")
     for arm in "ab":
@@ -23,11 +23,23 @@ def add(command, running, run):
                      help=f"interleaved: A B B A …, with a verdict; {ORIGINAL}: three runs of two minutes each, the first thrown away, "
                           "the other two averaged (default: %(default)s)")
     sub.add_argument("--short", action="store_true", help="the study's short form")
-    running(sub, "target options of both arms")
+    options.add_factors(sub)
+    options.add(sub, "target options of both arms")
 
 
-def prepared(args):
-    """The Study that the command line asks for, but for what every study takes."""
+def _run(args):
+    chosen = _study(args)
+    # What an arm says of a variable comes after what is said of it for both.
+    options.apply(chosen, args)
+    _arms(chosen, args)
+    options.apply_factors(chosen, args)
+    options.finish(chosen, args)
+    course = Original(chosen.arms()) if args.protocol == ORIGINAL else None
+    session.execute(chosen, args.argv, args.out, args.cpus, course)
+
+
+def _study(args):
+    """The study whose workloads are taken, with the protocol's times."""
     if args.protocol not in _PROTOCOLS:
         raise Refused(f"--protocol {args.protocol}: unknown; accepted: {', '.join(_PROTOCOLS)}")
     chosen = studyfile.load(studyfile.find(args.study), args.short)
@@ -38,7 +50,6 @@ def prepared(args):
                 raise Refused(f"--{name}: means nothing with --protocol {ORIGINAL}, which has {_RUNS} runs of each, one thrown away")
         chosen.repeats, chosen.warmup = _RUNS - 1, 1
         chosen.runtime = chosen.runtime if args.short else _SECONDS
-    _arms(chosen, args)
     return chosen
 
 
@@ -74,8 +85,3 @@ class Original(plan.Course):
     def slots(self, result, meta):
         meta["matrix"] = {"protocol": ORIGINAL}
         return super().slots(result, meta)
-
-
-def course(chosen, args):
-    """The order of the runs, None for that of every study."""
-    return Original(chosen.arms()) if args.protocol == ORIGINAL else None

@@ -74,7 +74,6 @@ class Study:
     conditions: list = field(default_factory=list)
     server: Server = field(default_factory=lambda: Server(program="vhost-user-blk-target"))
     variables: dict = field(default_factory=dict)
-    fixed: dict = field(default_factory=dict)
     factors: dict = field(default_factory=dict)
     groups: list = field(default_factory=list)
     choices: dict = field(default_factory=dict)
@@ -146,7 +145,10 @@ class Study:
         """Give a variable VALUE, whatever the study and its choices say."""
         if name in self.all_factors():
             raise Refused(f"{name}: is varied; use --vary {name}={value} for that value alone")
-        self.variables[name] = self.fixed[name] = value
+        self.variables[name] = value
+        for tables in self.choices.values():
+            for table in tables.values():
+                table.get("variables", {}).pop(name, None)
 
     def _apart(self):
         """Factors that make another workload, unless the baseline fixes them or nothing else is varied."""
@@ -199,7 +201,6 @@ class Study:
             serving = serving.changed({k: v for k, v in table.items() if k in KEYS},
                                       f"{self.name}: {name}={value}")
             variables.update({k: str(v) for k, v in table.get("variables", {}).items() if k in used})
-        variables.update({k: v for k, v in self.fixed.items() if k in used})
         options = []
         for name, value in arm.values.items():
             if name in self.choices:
@@ -214,7 +215,7 @@ class Study:
 
     def settings(self):
         """Everything that decided the runs, for result.json."""
-        keep = {k: v for k, v in vars(self).items() if k not in ("job", "source", "server", "groups", "fixed")}
+        keep = {k: v for k, v in vars(self).items() if k not in ("job", "source", "server", "groups")}
         keep.update(job=self.job.name, factors=self.all_factors(), program=self.server.program,
                     options=self.server.options, command=self.server.command)
         return keep

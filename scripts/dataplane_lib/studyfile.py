@@ -97,17 +97,65 @@ def _choices(table, path):
 
 def find(name):
     """The study.toml that NAME (a study under jobfiles/, or a path) means."""
+    path = _find_study(name)
+    if path:
+        return path
+    if _known_job(name):
+        raise Refused(f"{name}: is a job file and no study; use: dataplane sweep {name} --vary NAME=A,B,…")
+    if name.endswith(".fio"):
+        find_job(name)
+    raise Refused(f"{name}: no such study; accepted: a path to a study.toml, or one of {_names(all_studies())}")
+
+
+def _find_study(name):
     for path in (Path(name), paths.jobfiles() / name):
         if path.is_dir() and (path / "study.toml").exists():
             return (path / "study.toml").resolve()
         if path.is_file() and path.suffix == ".toml":
             return path.resolve()
-    if name.endswith(".fio") and Path(name).is_file():
-        raise Refused(f"{name}: is a job file and no study; use: dataplane sweep {name} --vary NAME=A,B,…")
-    if name.endswith(".fio"):
+    return None
+
+
+def find_job(name):
+    """The job file that NAME (one of jobfiles/, or a path) means."""
+    path = _known_job(name)
+    if not path:
         raise Refused(f"{name}: no such job file")
-    known = ", ".join(p.parent.name for p in all_studies()) or "none"
-    raise Refused(f"{name}: no such study; accepted: a path to a study.toml, or one of {known}")
+    return path
+
+
+def _known_job(name):
+    for path in (Path(name), paths.jobfiles() / name):
+        if path.is_file():
+            return path.resolve()
+    return None
+
+
+def lent(name, program=None):
+    """The job, variables and target of NAME, a job file or a study, with nothing varied; PROGRAM replaces its target."""
+    path, job = _find_study(name), _known_job(name)
+    if path:
+        out = load(path)
+        out.factors, out.groups, out.choices, out.baseline, out.along, out.form = {}, [], {}, None, "", ""
+        out.published, out.look_for, out.question, out.effect, out.source = None, "", "", "", None
+    elif job:
+        out = study.Study(name=job.name, job=job, server=server.Server(program=program or targets.for_job(job)))
+    else:
+        raise Refused(f"{name}: no such job file, and no such study; accepted: a path, or one of "
+                      f"{_names([*all_studies(), *all_jobs()])}")
+    if program:
+        targets.check_program(program)
+        out.server = server.Server(program=program)
+    return out
+
+
+def _names(found):
+    return ", ".join(p.parent.name if p.suffix == ".toml" else p.name for p in found) or "none"
+
+
+def all_jobs():
+    """Every job file that belongs to no study."""
+    return sorted(paths.jobfiles().glob("*.fio"))
 
 
 def all_studies():

@@ -80,6 +80,16 @@ class CommandLine(unittest.TestCase):
         self.refused("no such job file", "run", "nope.fio")
         self.refused("nope.fio: no such job file", "ab", "--a", "poll=off", "--b", "poll=busy", "nope.fio")
 
+    def test_names(self):
+        """What list shows does in the place of a path: a study lends its job, variables and target."""
+        self.refused("example.fio: is a job file and no study", "run", "example.fio")
+        self.refused("wait_mode} is given no value", "sweep", "example.fio", "--vary", "poll=off,busy")
+        self.refused("noop.fio: uses neither a target nor ${poll}", "sweep", "noop.fio", "--vary", "poll=off,busy")
+        self.refused("poll-max-ns: nothing to vary", "sweep", "poll-max-ns")
+        self.refused("nope: no such job file, and no such study; accepted: a path, or one of", "sweep", "nope", "--vary", "poll=off")
+        self.refused("no such job file", "ab", "--a", "job=nope.fio", "--b", "job=example.fio", self.job)
+        self.refused("nowhere: is no result", "report", "nowhere")
+
     def test_program(self):
         """The target is the one that the job's engine talks to, and no other will do."""
         wanted = {"ioengine=external:${FIO_DATAPLANE}/engines/nbd.so\nuri=${uri}": targets.NBD, "ioengine=nbd\nuri=x": targets.NBD,

@@ -64,6 +64,13 @@ class Matrix(unittest.TestCase):
         self.assertIn("cpu_us_per_mib", (self.out / "result.csv").read_text())
         self.assertIn("B against A", (self.out / "report.html").read_text())
 
+    def test_set_and_arm(self):
+        """What --set says of a variable is for every workload; what an arm says of it is for that arm."""
+        done, _ = self.matrix("--vary", "jobs=1", "--vary", "access=reads", "--repeats", "1", "--set", "rw=trim", "--b", "rw=randread")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        runs = [json.loads((d / "run.json").read_text()) for d in (self.out / "raw").iterdir()]
+        self.assertEqual({r["values"]["arm"]: r["environment"]["rw"] for r in runs}, {"A": "trim", "B": "randread"})
+
     def test_protocol_of_the_original(self):
         done, order = self.matrix("--vary", "access=reads", "--vary", "jobs=1", "--runtime", "0.5", "--protocol", "original")
         self.assertEqual(done.returncode, 0, done.stderr)
