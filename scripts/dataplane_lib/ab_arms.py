@@ -39,7 +39,7 @@ def parse(text, option):
         elif name in out.names:
             raise Refused(f"{option} '{text}': {name} is given twice")
         else:
-            out.names[name] = str(studyfile.find_job(value)) if name == "job" else value
+            out.names[name] = value
     return out
 
 
@@ -51,6 +51,8 @@ def table(spec, option, variables, serving):
     out = {k: v for k, v in spec.names.items() if k in _SERVER}
     if out.get("clients", "").isdigit():
         out["clients"] = int(out["clients"])
+    if "job" in out:
+        out["job"] = str(studyfile.find_job(out["job"]))
     left = {k: v for k, v in spec.names.items() if k not in _SERVER and k not in _PLACES}
     out["variables"] = {k: left.pop(k) for k in list(left) if k in variables}
     directory = _directory(spec, option)

@@ -4,7 +4,6 @@
 import signal
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from . import ab_arms, ab_pairs, ab_report, digest, metrics, options, server, session, stats, study, studyfile, targets, units
 from .errors import Refused
@@ -83,7 +82,7 @@ def _study(args):
 def _arms(chosen, args):
     """Give CHOSEN the two arms; returns their Specs."""
     specs = [ab_arms.parse(getattr(args, arm), f"--{arm}") for arm in "ab"]
-    jobs = [Path(s.names.get("job", chosen.job)) for s in specs]
+    jobs = [studyfile.find_job(s.names["job"]) if "job" in s.names else chosen.job for s in specs]
     tables = []
     for arm, spec, job in zip("ab", specs, jobs):
         serving = chosen.server

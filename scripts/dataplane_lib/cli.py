@@ -155,7 +155,12 @@ def _list(_args):
         print(f"{known.name:<20} {_takes(known):>6} {short:>6}  {title} "
               f"({len(known.arms())} arms, {known.repeats} repeats)")
     for path in studyfile.all_jobs():
-        print(f"{path.name:<20} {'-':>6} {'-':>6}  a job file, for fio, sweep and ab")
+        try:
+            studyfile.check_job(path)
+            what = "fio, sweep and ab"
+        except Refused:
+            what = "fio by itself"
+        print(f"{path.name:<20} {'-':>6} {'-':>6}  a job file, for {what}")
 
 
 def _takes(known):

@@ -168,14 +168,15 @@ def check(chosen):
     if not chosen.job.is_file():
         raise Refused(f"{chosen.job}: no such job file")
     for job in chosen.jobs():
-        _check_job(job)
+        check_job(job)
     _check_numbers(chosen)
     _check_variables(chosen)
     for arm in chosen.arms():
         _check_arm(chosen, arm)
 
 
-def _check_job(job):
+def check_job(job):
+    """Refuse a job file whose figures could not be compared."""
     if not job.is_file():
         raise Refused(f"{job}: no such job file")
     text = study.job_text(job)

@@ -84,7 +84,7 @@ class CommandLine(unittest.TestCase):
         """What list shows does in the place of a path: a study lends its job, variables and target."""
         self.refused("example.fio: is a job file and no study", "run", "example.fio")
         self.refused("wait_mode} is given no value", "sweep", "example.fio", "--vary", "poll=off,busy")
-        self.refused("noop.fio: uses neither a target nor ${poll}", "sweep", "noop.fio", "--vary", "poll=off,busy")
+        self.refused("noop.fio: has jobs that wait for each other", "sweep", "noop.fio", "--vary", "poll=off,busy")
         self.refused("poll-max-ns: nothing to vary", "sweep", "poll-max-ns")
         self.refused("nope: no such job file, and no such study; accepted: a path, or one of", "sweep", "nope", "--vary", "poll=off")
         self.refused("no such job file", "ab", "--a", "job=nope.fio", "--b", "job=example.fio", self.job)
@@ -142,6 +142,8 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         line = next(text for text in done.stdout.splitlines() if text.startswith("poll-max-ns "))
         self.assertEqual(line.count("poll-max-ns"), 1, line)
+        self.assertRegex(done.stdout, r"(?m)^example\.fio .* a job file, for fio, sweep and ab$")
+        self.assertRegex(done.stdout, r"(?m)^noop\.fio .* a job file, for fio by itself$")
         self.assertRegex(line, r"^poll-max-ns +\d+m\d\ds +\d+(m\d\d)?s  how long")
 
     def test_env(self):
