@@ -3,7 +3,6 @@
 
 import ctypes
 import os
-import re
 import select
 import signal
 import socket
@@ -11,6 +10,7 @@ import stat
 import subprocess
 import time
 
+from . import host
 from .errors import RunFailed
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -95,32 +95,6 @@ def status(code):
     return f"exit status {code}"
 
 
-def fio_cause(directory, settings):
-    """What fio said about its failing, for an error message; SETTINGS is the text of the job, filled in.
-
-    A refused setting is several lines, and which values are valid goes where the result would.
-    """
-    said = [line.strip() for name in ("fio.err", "fio.json") for line in _lines(directory / name)]
-    bad = [line.removeprefix("fio: ") for line in said if re.search(r"failed parsing|bad option|did you mean", line, re.I)]
-    if not bad:
-        return last_line(directory / "fio.err")
-    out = []
-    for line in dict.fromkeys(bad):
-        option = re.fullmatch(r"failed parsing (\w+)", line)
-        given = option and re.search(rf"^\s*{option[1]}\s*=\s*(.*)$", settings, re.M)
-        out.append(f"{line}={given[1].strip()}" if given else line)
-    valid = [match[1] for match in (re.match(r"(?:valid values)?\s*:\s*(\S+)", line) for line in said) if match]
-    return "; ".join(out) + (f"; valid values: {', '.join(valid)}" if valid else "")
-
-
-def _lines(path):
-    try:
-        return path.read_text(errors="replace").splitlines()
-    except OSError:
-        return []
-
-
 def last_line(path):
     """The last line a program said, for an error message."""
-    said = [line for line in _lines(path) if line.strip()]
-    return said[-1].strip() if said else ""
+    return next(reversed(host.read(path).splitlines()), "").strip()

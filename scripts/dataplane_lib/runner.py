@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import client, cpu, fiojson, guest_run, paths, process, rtt, server
+from . import client, cpu, fiojson, guest_run, jobcheck, paths, process, rtt, server
 from .errors import RunFailed
 from .study import job_text, variables_of
 
@@ -70,6 +70,7 @@ class Runner:
         setup = self.study.setup(slot.arm)
         serving = setup.server.target() if setup.has_server() else None
         names = self._names(setup, slot.arm, private)
+        self._make_file(names)
         guest = setup.server.guest(names)
         target = None
         with open(directory / "target.err", "wb") as err:
@@ -94,22 +95,32 @@ class Runner:
             raise RunFailed(f"target: {process.status(target.returncode)} "
                             + process.last_line(directory / "target.err"))
 
+    def job_of(self, arm):
+        """What ARM stands for, and the variables of its job file, with places that nothing is at."""
+        setup = self.study.setup(arm)
+        return setup, self._environment(setup, self._names(setup, arm, str(self.raw / "private")), self.raw)
+
     def _names(self, setup, arm, private):
-        """What $names in a target's command line stand for; a file of the study's size is made."""
+        """What $names in a target's command line stand for."""
         names = {**arm.values, "socket": os.path.join(private, "s"), "FIO_DATAPLANE": str(paths.dataplane_dir()),
                  "ncpus": str(len(os.sched_getaffinity(0)) if not self.pinning.pinned else 1)}
         if self.study.file:
             names["file"] = os.path.join(private, "file")
-            with open(names["file"], "wb") as file:
-                if self.study.fill:
-                    block = os.urandom(_BLOCK)
-                    for at in range(0, self.study.file, _BLOCK):
-                        file.write(block[:self.study.file - at])
-                file.truncate(self.study.file)
         if setup.server.uses("port"):
             names["port"] = str(process.free_port())
         names["uri"] = server.fill(setup.server.uri, names)
         return names
+
+    def _make_file(self, names):
+        """A file of the study's size."""
+        if "file" not in names:
+            return
+        with open(names["file"], "wb") as file:
+            if self.study.fill:
+                block = os.urandom(_BLOCK)
+                for at in range(0, self.study.file, _BLOCK):
+                    file.write(block[:self.study.file - at])
+            file.truncate(self.study.file)
 
     def watched(self):
         """The CPUs on which others may disturb a run."""
@@ -174,7 +185,7 @@ class Runner:
             record["clock_offset_s"] = offset
             (directory / "cpu.json").write_text(json.dumps(sampler.samples) + "\n")
         if fio.returncode:
-            cause = process.fio_cause(directory, server.fill(job_text(setup.job), ours))
+            cause = jobcheck.cause(directory, server.fill(job_text(setup.job), ours))
             raise RunFailed(f"fio: {process.status(fio.returncode)}{': ' + cause if cause else ''}")
         doc = fiojson.load(directory / "fio.json")
         if self.study.clients:

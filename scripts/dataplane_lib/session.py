@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from . import (cpus, digest, fiojson, host, page, paths, peers, plan, plot,
+from . import (cpus, digest, fiojson, host, jobcheck, page, paths, peers, plan, plot,
                progress, runner, server, summary, table, targets, units, verdict_table)
 from .errors import Refused
 
@@ -38,6 +38,8 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
         paths.built("tools", "rtt")
     if pinning.pinned and pinning.rest:
         os.sched_setaffinity(0, pinning.rest)
+    # Nothing is at these places yet: the directory is made when all is known to run.
+    jobcheck.check(arms, runner.Runner(study, pinning, paths.results()).job_of)
     if study.file:
         facts["scratch files"] = f"{tempfile.gettempdir()} ({host.file_system(tempfile.gettempdir())})"
     facts.update(peers.versions(study))

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from . import guest_arm, server
+from . import guest_arm, paths, server
 from .errors import Refused
 from .study import job_text, variables_of
 
@@ -51,19 +51,33 @@ def check_pair(job, program):
 
 def check_options(program, serving, job, names):
     """Ask PROGRAM, the path of a target, whether it takes the options of SERVING; NAMES is what $names in them stand for."""
-    argv = [str(program), *(server.fill(word, names) for word in serving.options)]
+    said = _asked(program, [server.fill(word, names) for word in serving.options])
+    unknown = re.search(r"--(\S+): no such option", said)
+    if said:
+        raise Refused(_unknown(unknown[1], os.path.basename(program), job) if unknown else said)
+
+
+def check_embedded(text, job):
+    """The same for the target inside the engine of JOB, whose TEXT, filled in, has its options in target=."""
+    found = re.search(r"^\s*target\s*=(.*)", text, re.M)
+    if found and "virtio-poll" in text:
+        said = _asked(paths.built("targets", VHOST), found[1].split())
+        if said:
+            raise Refused(f"{job.name}: target={found[1].strip()}: {said.removeprefix(VHOST + ': ')}")
+
+
+def _asked(program, options):
+    """What PROGRAM, the path of a target, has to say against OPTIONS; empty if nothing, or if it does not say."""
     try:
-        done = subprocess.run([*argv, "--version"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False,
-                              stdin=subprocess.DEVNULL)
+        done = subprocess.run([str(program), *options, "--version"], capture_output=True, text=True, timeout=_PATIENCE_S,
+                              check=False, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
-        return
+        return ""
     except OSError as err:
         raise Refused(f"{program}: {err.strerror}") from None
     if not done.returncode:
-        return
-    said = (done.stderr.strip().splitlines() or [f"{program}: exit status {done.returncode}"])[-1]
-    unknown = re.search(r"--(\S+): no such option", said)
-    raise Refused(_unknown(unknown[1], os.path.basename(program), job) if unknown else said)
+        return ""
+    return (done.stderr.strip().splitlines() or [f"{program}: exit status {done.returncode}"])[-1]
 
 
 def _unknown(name, program, job):

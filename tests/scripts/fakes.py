@@ -33,6 +33,7 @@ if "--version" in sys.argv:
     print("fio-0.0-fake"); sys.exit(0)
 if "--enghelp" in sys.argv:
     print("Available IO engines:\\n\tnull\\n\tnbd"); sys.exit(0)
+if "--parse-only" in sys.argv: sys.exit(0)
 out = next(a.split("=", 1)[1] for a in sys.argv if a.startswith("--output="))
 mode = os.environ.get("FAKE_FIO", "")
 runtime = int(os.environ["runtime"][:-2]) / 1000

@@ -21,8 +21,8 @@ class Cause(unittest.TestCase):
         self.addCleanup(tmp.cleanup)
         self.out = Path(tmp.name) / "out"
 
-    def sweep(self, *args):
-        return fakes.dataplane("sweep", JOB, *args, "--runtime", "0.5", "--ramp", "0.1", "--warmup", "0", "--repeats", "1",
+    def sweep(self, *args, job=JOB):
+        return fakes.dataplane("sweep", str(job), *args, "--runtime", "0.5", "--ramp", "0.1", "--warmup", "0", "--repeats", "1",
                                "--out", str(self.out), env={**os.environ, "FIO_DATAPLANE": str(BUILD)})
 
     def test_target(self):
@@ -37,9 +37,38 @@ class Cause(unittest.TestCase):
             self.assertFalse(self.out.exists())
 
     def test_fio(self):
-        done = self.sweep("--vary", "wait_mode=seldom")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("failed parsing wait_mode=seldom; valid values: block, poll, adaptive (", done.stderr)
+        """An arm's option or value that fio, or the engine, does not take, before the first arm has run."""
+        job = Path(self.out.parent) / "job with space.fio"
+        job.write_text(Path(JOB).read_text().replace("[reader]", "${more}\n[reader]"))
+        for given, words in (("wait_mode=block,seldom", "wait_mode=seldom: accepted: block, poll, adaptive"),
+                             ("more=thread,merge=xx", "merge=xx: fio does not take that; wants a number such as 4k (Reads or writes of"),
+                             ("more=thread,stuck_timeout=0", "stuck_timeout=0: fio does not take that; wants a whole number, 1 to 86400 ("),
+                             ("more=thread,packed=maybe", "packed=maybe: fio does not take that; wants 0 or 1 ("),
+                             ("more=thread,frob=1", "frob=1: neither fio nor the engine has such an option"),
+                             ("more=thread,iodepth=0x", "iodepth=0x: fio does not take that; wants a whole number, 1 or more (")):
+            others = [w for w in ("wait_mode=block", "more=thread") if not given.startswith(w.partition("=")[0])]
+            done = self.sweep("--vary", given, *(w for other in others for w in ("--set", other)), job=job)
+            self.assertEqual(done.returncode, 1)
+            self.assertTrue(done.stderr.startswith(f"dataplane: {job.name}: {words}"), done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertFalse(self.out.exists())
+
+    def test_engine(self):
+        """No engine is told as that, not as all the options that nobody knows then."""
+        job = Path(self.out.parent) / "job.fio"
+        job.write_text(Path(JOB).read_text().replace("vhost-user-blk.so", "vhost-user-nix.so"))
+        done = self.sweep("--vary", "wait_mode=block,poll", job=job)
+        self.assertIn("vhost-user-nix.so: invalid external ioengine path", done.stderr)
+        self.assertNotIn("socket", done.stderr)
+
+    def test_embedded(self):
+        """So is an option of the target inside virtio-poll."""
+        job = Path(self.out.parent) / "job.fio"
+        job.write_text("[j]\nioengine=external:${FIO_DATAPLANE}/engines/virtio-poll.so\nlat_percentiles=1\n"
+                       "target=--backend ram --poll ${poll}\nruntime=${runtime}\nramp_time=${ramp}\n")
+        done = self.sweep("--vary", "poll=off,seldom", job=job)
+        self.assertIn("job.fio: target=--backend ram --poll seldom: --poll: 'seldom' is not one of off, busy", done.stderr)
+        self.assertFalse(self.out.exists())
 
     def test_example(self):
         done = self.sweep("--vary", "wait_mode=block,poll")
