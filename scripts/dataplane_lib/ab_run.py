@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """dataplane ab: two arms that may differ in anything, compared pair by pair."""
 
-import signal
 import sys
 from dataclasses import replace
 
@@ -18,9 +17,6 @@ def run(args):
     if args.restore and not (args.set_a or args.set_b):
         raise Refused("--restore: there is no --set-a or --set-b to restore from")
     options.finish(chosen, args)
-    # A terminal that goes away must not keep --restore from its turn; under nohup nothing happens then.
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
     try:
         trees = [ab_arms.build(spec) for spec in specs]
         chosen.title = " / ".join(f"{name}: {_told(spec, tree, command)}" for name, spec, tree, command in

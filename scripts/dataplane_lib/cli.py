@@ -170,8 +170,8 @@ def _takes(known):
 
 
 def _env(_args):
-    if os.environ.get("FIO_DATAPLANE"):
-        print("dataplane: FIO_DATAPLANE is set already, and stays; unset it first for this tree's own", file=sys.stderr)
+    if paths.elsewhere():
+        print(f"dataplane: FIO_DATAPLANE is {paths.elsewhere()} already, and stays so; unset it first for {paths.own_dir()}", file=sys.stderr)
     print(f"export FIO_DATAPLANE={shlex.quote(str(paths.dataplane_dir()))}")
 
 
@@ -184,6 +184,9 @@ def main(argv):
     args = _parser().parse_args(argv)
     args.argv = argv
     signal.signal(signal.SIGTERM, _stop)
+    # A terminal that goes away must not keep targets, and what --restore restores, from their end; nohup means go on.
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _stop)
     try:
         return args.run(args) or 0
     except Refused as err:
@@ -195,4 +198,7 @@ def main(argv):
     except BrokenPipeError:
         # Whoever read our output went away; nothing may be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as err:
+        print(f"dataplane: {err.filename + ': ' if err.filename else ''}{err.strerror or err}", file=sys.stderr)
         return 1

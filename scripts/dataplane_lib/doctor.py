@@ -55,8 +55,10 @@ def _engines():
         if done.returncode or "dp_stats" not in said:
             return (BAD, f"engines: this fio does not load {engine.name}: {said.splitlines()[-1] if said else ''}",
                     "make clean && make builds for the installed fio")
-    given = " (FIO_DATAPLANE, from the environment)" if os.environ.get("FIO_DATAPLANE") else ""
-    return OK, f"engines: built for this fio, in {engine.parent.parent}{given}", ""
+    if paths.elsewhere():
+        return (WARN, f"engines: built for this fio, in {paths.elsewhere()}, which FIO_DATAPLANE of the environment names",
+                f"unset FIO_DATAPLANE to use those that belong to this command, in {paths.own_dir()}")
+    return OK, f"engines: built for this fio, in {engine.parent.parent}", ""
 
 
 def _peers():

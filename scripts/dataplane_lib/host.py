@@ -113,6 +113,8 @@ def facts():
     commit = output(["git", "describe", "--always", "--dirty"], cwd=paths.HOME) if paths.in_tree() else ""
     if commit:
         out["fio-dataplane"] = commit
+    if paths.elsewhere():
+        out["targets and engines"] = f"{paths.elsewhere()} (FIO_DATAPLANE)"
     return out
 
 

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from . import page_table, shape, summary, table, units, verdict_table
+from . import page_table, runner, shape, summary, table, units, verdict_table
 
 _SAMPLES = ("Samples are IOPS of all jobs at work, one a second unless the study says otherwise, those of all runs together; 'max/min' "
             "is the fastest job against the slowest. CPU and context switches of the target are those of the whole "
@@ -19,7 +19,7 @@ _LONG, _FIRST = 600, 4
 
 def write(result, pictures, path):
     """Write the page to PATH, in the directory of the result, with PICTURES inside."""
-    path.write_text(render(result, pictures, path.parent), encoding="utf-8")
+    runner.write_whole(path, render(result, pictures, path.parent))
 
 
 def render(result, pictures, place):
@@ -61,7 +61,7 @@ def write_refused(meta, reason, path):
     parts += [_list([f"This is no result: {reason}", "What there is of figures is in the raw files, and cannot be trusted."], "warnings"),
               "<h2>Host</h2>", _facts(meta["host"]), "<h2>To do it again</h2>", f"<pre>{escape(meta['command'])}</pre>",
               "<h2>Files</h2>", _links(path.parent, _FILES[:3]), _raw(path.parent, [])]
-    path.write_text(_document(title, parts), encoding="utf-8")
+    runner.write_whole(path, _document(title, parts))
 
 
 def _document(title, parts):

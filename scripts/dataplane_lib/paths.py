@@ -19,12 +19,21 @@ def in_tree():
     return (HOME / "Makefile").exists()
 
 
+def own_dir():
+    """Where the engines and targets are that belong to these scripts."""
+    return HOME / "build" if in_tree() else HOME
+
+
 def dataplane_dir():
     """The directory that FIO_DATAPLANE stands for (it may not be built yet)."""
     given = os.environ.get("FIO_DATAPLANE")
-    if given:
-        return Path(given).resolve()
-    return HOME / "build" if in_tree() else HOME
+    return Path(given).resolve() if given else own_dir()
+
+
+def elsewhere():
+    """The directory that the environment's FIO_DATAPLANE names, None where these scripts' own is used."""
+    found = dataplane_dir()
+    return None if found == own_dir() else found
 
 
 def built(*parts):

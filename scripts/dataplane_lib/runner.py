@@ -11,6 +11,7 @@ import shlex
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from . import client, cpu, fiojson, guest_run, jobcheck, paths, process, rtt, server
@@ -23,11 +24,22 @@ _PATIENCE_S = 60.0
 _BLOCK = 1 << 20
 
 
+def write_whole(path, text):
+    """Write TEXT to PATH, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as err:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        # A disk that is full does not tell where.
+        raise OSError(err.errno, err.strerror, str(path)) from None
+
+
 def write_json(path, data):
     """Write DATA to PATH, whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(data, indent=1) + "\n")
-    part.replace(path)
+    write_whole(path, json.dumps(data, indent=1) + "\n")
 
 
 class Runner:
@@ -253,11 +265,16 @@ def keep_sources(study, out):
         shutil.copyfile(study.source, out / "study.toml")
 
 
-def free_directory(base, name):
-    """BASE/DATE-NAME, with -2, -3 … where that is taken."""
+def new_directory(base, name):
+    """Make and return BASE/DATE-NAME, with -2, -3 … where somebody, maybe just now, has taken that."""
     stem = f"{time.strftime('%Y-%m-%d')}-{name}"
+    base = Path(base)
+    base.mkdir(parents=True, exist_ok=True)
     for n in range(1, 10000):
-        path = Path(base) / (stem if n == 1 else f"{stem}-{n}")
-        if not path.exists():
+        path = base / (stem if n == 1 else f"{stem}-{n}")
+        try:
+            path.mkdir()
             return path
+        except FileExistsError:
+            continue
     raise RunFailed(f"{base}: no free name for {stem}")

@@ -7,6 +7,7 @@ import shlex
 import sys
 import tempfile
 import time
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from . import (cpus, digest, fiojson, host, jobcheck, page, paths, peers, plan, plot,
@@ -53,6 +54,8 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
                      "pinned": pinning.pinned, "note": pinning.note},
             "arms": [{"name": a.name, "values": a.values, "baseline": a.baseline,
                       "against": a.against} for a in arms]}
+    if paths.elsewhere():
+        print(f"dataplane: targets and engines are those in {paths.elsewhere()}, as FIO_DATAPLANE says", file=sys.stderr)
     each = seconds_each(study, arms) + course.pause
     print(f"dataplane: {_counted(len(arms), 'arm')}, {_counted(course.expected, 'run')} of about {each:.1f} s: "
           f"{'at least' if course.more else 'about'} {units.duration(each * course.expected)}", file=sys.stderr, flush=True)
@@ -61,7 +64,8 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
     try:
         _rounds(study, pinning, course, result, meta, each)
     except (Refused, KeyboardInterrupt):
-        page.write_refused(meta, meta["reason"], result / "report.html")
+        with suppress(OSError):
+            page.write_refused(meta, meta["reason"], result / "report.html")
         raise
     report(result)
     return result
@@ -98,7 +102,12 @@ def _check_targets(study, arms):
 
 def directory(name, out):
     """The directory of a result called NAME, made now: --out must be new or empty."""
-    path = Path(out) if out else runner.free_directory(paths.results(), name)
+    if not out:
+        try:
+            return runner.new_directory(paths.results(), name).resolve()
+        except OSError as err:
+            raise Refused(f"{err.filename}: {err.strerror}; --out DIR puts the result elsewhere") from None
+    path = Path(out)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise Refused(f"--out {out}: exists and is not an empty directory")
     try:
@@ -126,11 +135,16 @@ def _rounds(study, pinning, course, result, meta, each):
     except Refused as err:
         meta["status"], meta["reason"] = "failed", str(err)
         raise
+    except OSError as err:
+        # A disk that is full, most of the time; then nothing may fit behind this either.
+        meta["status"], meta["reason"] = "failed", f"{err.filename or result}: {err.strerror}"
+        raise Refused(meta["reason"]) from None
     finally:
         shown.close()
         meta["took_s"] = round(time.monotonic() - start, 1)
         meta["steal_percent"] = host.shares(before["cpu"], host.ticks()["cpu"])[1]
-        runner.write_json(result / "meta.json", meta)
+        with suppress(OSError) if "reason" in meta else nullcontext():
+            runner.write_json(result / "meta.json", meta)
 
 
 def write(result, place):
@@ -148,7 +162,8 @@ def report(place):
         result = digest.digest(place)
     except Refused as err:
         # A page of better days must not stay.
-        page.write_refused(digest.read_json(place / "meta.json"), str(err).removeprefix(f"{place}: refused: "), place / "report.html")
+        with suppress(OSError):
+            page.write_refused(digest.read_json(place / "meta.json"), str(err).removeprefix(f"{place}: refused: "), place / "report.html")
         raise
     if "ab" in result:
         from . import ab_report  # scipy takes a while, and other reports have no need of it

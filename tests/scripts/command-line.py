@@ -149,7 +149,12 @@ class CommandLine(unittest.TestCase):
     def test_env(self):
         """What env prints is a shell command that exports the directory."""
         place = self.dir / "with space"
-        text = fakes.dataplane("env", env={**os.environ, "FIO_DATAPLANE": str(place)}).stdout
+        done = fakes.dataplane("env", env={**os.environ, "FIO_DATAPLANE": str(place)})
+        self.assertIn(f"FIO_DATAPLANE is {place.resolve()} already, and stays so; unset it", done.stderr)
+        own = {k: v for k, v in os.environ.items() if k != "FIO_DATAPLANE"}
+        for environment in (own, {**own, "FIO_DATAPLANE": str(fakes.ROOT / "build")}):
+            self.assertEqual(fakes.dataplane("env", env=environment).stderr, "")
+        text = done.stdout
         shown = subprocess.run(["sh", "-c", text + '\nprintf %s "$FIO_DATAPLANE"'], capture_output=True,
                                text=True, check=True, env={})
         self.assertEqual(shown.stdout, str(place.resolve()))

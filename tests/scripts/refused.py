@@ -5,11 +5,13 @@
 import json
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
 
 import fakes
+from dataplane_lib import runner
 
 # What goes wrong, and a word of the reason that must be given.
 FIO = {"exit": "made-up trouble", "job-error": "error is 5", "total-err": "total_err is 2",
@@ -68,6 +70,35 @@ class Refused(unittest.TestCase):
         done = fakes.dataplane("report", str(out), env=self.env)
         self.assertEqual(done.returncode, 1)
         self.assertIn("no result", done.stderr)
+
+    def test_disk_full(self):
+        """Nothing more can be written: a line that says where, and nothing that looks whole."""
+        for limit in (500, 6000):
+            with self.subTest(limit):
+                out = self.dir / f"full-{limit}"
+                done = subprocess.run(["prlimit", f"--fsize={limit}", str(fakes.DATAPLANE), "sweep",
+                                       str(self.dir / "job.fio"), "--vary", "poll-max-ns=0,1", "--set", "bs=4k", "--runtime", "0.5",
+                                       "--repeats", "1", "--warmup", "0", "--out", str(out)],
+                                      env=self.env, capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertRegex(done.stderr.splitlines()[-1], f"^dataplane: .*{out}.*File too large", done.stderr)
+                page = out / "report.html"
+                self.assertTrue(not page.exists() or "This is no result" in page.read_text())
+                self.assertEqual(list(out.rglob("*.part")), [])
+
+    def test_two_at_once(self):
+        """Studies that begin at the same moment have directories of their own."""
+        made, gate = [], threading.Barrier(8)
+
+        def make():
+            gate.wait()
+            made.append(runner.new_directory(self.dir, "x"))
+        threads = [threading.Thread(target=make) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(set(made)), 8)
 
     def test_stopped(self):
         """SIGTERM ends both programs and leaves a result that says it is none."""
