@@ -69,18 +69,22 @@ def _commands(chosen):
 
 
 def skip_missing(chosen):
-    """Leave out the arms whose server or engine is not installed; chosen.skipped says which and why."""
+    """Leave out the arms whose server or engine is not installed; chosen.skipped says which and why.
+
+    Refused where that would leave nothing to compare, or nothing to compare with.
+    """
     stock = _stock_engines()
-    found = []
-    for arm in chosen.arms():
-        why = _missing(chosen.setup(arm), stock)
-        if why:
-            found.append({"name": arm.name, "values": arm.values, "why": why})
-    chosen.skipped = found
-    for arm in chosen.arms():
-        for skip in found:
-            if arm.values == skip["values"]:
-                raise Refused(f"{arm.name}: is what others are compared with, and cannot run: {skip['why']}")
+    arms = chosen.arms()
+    lacks = {arm.name: why for arm in arms if (why := _missing(chosen.setup(arm), stock))}
+    left = [arm for arm in arms if arm.name not in lacks]
+    for arm in left:
+        if arm.against in lacks:
+            raise Refused(f"{arm.against}: is what others are compared with, and cannot run: {lacks[arm.against]}")
+    compared = [arm for arm in arms if not arm.baseline]
+    if not left or compared and all(arm.name in lacks for arm in compared):
+        name, why = next(iter(lacks.items()))
+        raise Refused(f"{name}: cannot run, and nothing else is there to compare: {why}")
+    chosen.skipped = [{"name": arm.name, "values": arm.values, "why": lacks[arm.name]} for arm in arms if arm.name in lacks]
 
 
 def _missing(setup, stock):

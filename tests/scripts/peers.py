@@ -120,6 +120,23 @@ class Peers(unittest.TestCase):
         done = self.run_study()
         self.assertEqual(done.returncode, 1)
         self.assertIn("is what others are compared with, and cannot run: no-such-server", done.stderr)
+        # The first is the baseline where none is named, and no other takes its place.
+        (self.dir / "study.toml").write_text(STUDY.replace('server = ["unix", "tcp", "gone"]', 'server = ["gone", "unix", "tcp"]'))
+        done = self.run_study()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("server=gone: is what others are compared with, and cannot run: no-such-server", done.stderr)
+
+    def test_nothing_to_compare(self):
+        """Of two arms of ab neither may be missing."""
+        (self.dir / "job.fio").write_text(fakes.JOB)
+        there = f"command='{self.dir}/bin/peer $socket $file'"
+        for a, b, what in ((there, "command=no-such-server", "arm=B"), ("command=no-such-server", there, "arm=A"),
+                           ("command=no-such-server", "command=no-such-server", "arm=A")):
+            done = fakes.dataplane("ab", "--a", a, "--b", b, str(self.dir / "job.fio"), "--set", "bs=4k", "--file", "1m", "--out", str(self.out),
+                                   env=self.env)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertIn(f"{what}: ", done.stderr)
+            self.assertIn("no-such-server is not installed", done.stderr)
 
     def test_engine_that_this_fio_lacks(self):
         (self.dir / "study.toml").write_text(STUDY + 'engine = ["nbd", "rbd"]\n')
