@@ -44,6 +44,19 @@ static struct fio_option options[] = {
 		.maxval	= NBD_CONNECTIONS_MAX,
 		NBD_LISTED,
 	},
+	/*
+	 * Off, as in Linux' own client: nbdkit sends a structured reply to a read with one more
+	 * system call than a simple one, and qemu-nbd looks for holes in the file first.
+	 */
+	{
+		.name	= "structured_replies",
+		.lname	= "Structured replies",
+		.type	= FIO_OPT_BOOL,
+		NBD_OPTION(structured_replies),
+		.help	= "Ask the server for structured replies, which explain errors and leave holes out, and cost it more",
+		.def	= "0",
+		NBD_LISTED,
+	},
 	{
 		.name	= "fua",
 		.lname	= "Force unit access",

@@ -24,7 +24,7 @@ static bool is_full(int err)
 	return err == EAGAIN;
 }
 
-static struct nbd_handle *create(void)
+static struct nbd_handle *create(bool structured)
 {
 	struct nbd_handle *h = nbd_create();
 
@@ -34,6 +34,7 @@ static struct nbd_handle *create(void)
 	nbd_set_uri_allow_local_file(h, true);
 	/* Read buffers need no zeroes before the data comes. */
 	nbd_set_pread_initialize(h, false);
+	nbd_set_request_structured_replies(h, structured);
 #ifdef LIBNBD_HAVE_NBD_SET_REQUEST_EXTENDED_HEADERS
 	/* The direct datapath does not speak them. */
 	nbd_set_request_extended_headers(h, false);
@@ -93,6 +94,7 @@ static int try(struct nbd_handle *h, const char *uri, const struct nbd_patience 
 /**
  * nbd_server_connect - connect to a server, up to the end of the handshake
  * @uri: NBD URI
+ * @structured: ask for structured replies
  * @patience: how long that may take
  * @h: set to libnbd's handle, in READY state
  * @why: set to what is wrong, on failure
@@ -103,7 +105,7 @@ static int try(struct nbd_handle *h, const char *uri, const struct nbd_patience 
  *
  * Return: 0, or a negative errno; with patience's own, @why is empty.
  */
-int nbd_server_connect(const char *uri, const struct nbd_patience *patience,
+int nbd_server_connect(const char *uri, bool structured, const struct nbd_patience *patience,
 		       struct nbd_handle **h, char *why, size_t len)
 {
 	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
@@ -111,7 +113,7 @@ int nbd_server_connect(const char *uri, const struct nbd_patience *patience,
 
 	do {
 		*why = '\0';
-		*h = create();
+		*h = create(structured);
 		if (!*h)
 			return failed(why, len, "no memory");
 		ret = try(*h, uri, patience, why, len);
@@ -156,6 +158,7 @@ void nbd_server_limits(struct nbd_handle *h, struct nbd_limits *l)
 		.trim = nbd_can_trim(h) == 1,
 		.zeroes = nbd_can_zero(h) == 1,
 		.multi_conn = nbd_can_multi_conn(h) == 1,
+		.structured = nbd_get_structured_replies_negotiated(h) == 1,
 		.tls = nbd_get_tls_negotiated(h) == 1,
 	};
 	if (l->max_payload > REQUEST_MAX)

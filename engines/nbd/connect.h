@@ -18,6 +18,7 @@
  * @trim: it takes trims
  * @zeroes: it takes write zeroes
  * @multi_conn: a flush on one connection covers all
+ * @structured: it was agreed that replies are structured
  * @tls: the connection is encrypted
  */
 struct nbd_limits {
@@ -30,6 +31,7 @@ struct nbd_limits {
 	bool trim;
 	bool zeroes;
 	bool multi_conn;
+	bool structured;
 	bool tls;
 };
 
@@ -43,7 +45,7 @@ struct nbd_patience {
 	void *arg;
 };
 
-int nbd_server_connect(const char *uri, const struct nbd_patience *patience,
+int nbd_server_connect(const char *uri, bool structured, const struct nbd_patience *patience,
 		       struct nbd_handle **h, char *why, size_t len);
 void nbd_server_limits(struct nbd_handle *h, struct nbd_limits *l);
 void nbd_server_leave(struct nbd_handle *h);

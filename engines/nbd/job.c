@@ -58,7 +58,7 @@ static int connect_server(struct thread_data *td, struct nbd_handle **h)
 	struct waiting w = { .td = td, .since_ns = clock_ns() };
 	struct nbd_patience patience = { .go_on = go_on, .arg = &w };
 	char why[256];
-	int err = -nbd_server_connect(o->uri, &patience, h, why, sizeof(why));
+	int err = -nbd_server_connect(o->uri, o->structured_replies, &patience, h, why, sizeof(why));
 
 	if (!err)
 		return 0;

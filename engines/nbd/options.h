@@ -23,6 +23,7 @@ enum nbd_trim_kind {
  * @uri: where the server is
  * @datapath: enum nbd_datapath_kind
  * @connections: how many a job has
+ * @structured_replies: ask the server for them
  * @fua: writes are durable once answered
  * @trim_as: enum nbd_trim_kind
  * @wait_mode: enum wait_mode
@@ -35,6 +36,7 @@ struct nbd_options {
 	char *uri;
 	unsigned int datapath;
 	unsigned int connections;
+	unsigned int structured_replies;
 	unsigned int fua;
 	unsigned int trim_as;
 	unsigned int wait_mode;

@@ -9,6 +9,7 @@ static void write_stats(struct json *w, void *arg)
 
 	json_str(w, "datapath", c->conn[0].path->name);
 	json_u64(w, "connections", c->nr_conns);
+	json_bool(w, "structured_replies", j->limits.structured);
 	json_str(w, "wait_mode", wait_mode_name(c->mode));
 	/* What libnbd does is not seen. */
 	if (c->conn[0].path == &nbd_direct) {

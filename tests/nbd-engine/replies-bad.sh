@@ -9,7 +9,7 @@ trial()
 {
 	local errno=$1
 	shift
-	jobs_badly --rw=randread --bs=4k --iodepth=8 --size=4m --offset=4k "$@"
+	jobs_badly --structured_replies=1 --rw=randread --bs=4k --iodepth=8 --size=4m --offset=4k "$@"
 	holds fio.json "all(job['error'] == $errno for job in jobs)" "all(job['job_runtime'] < 10000 for job in jobs)"
 }
 

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/servers.sh"
 
 for rw in randread randwrite randtrim; do
-	jobs_badly --rw=$rw --bs=4k --iodepth=8 --size=4m <<END
+	jobs_badly --structured_replies=1 --rw=$rw --bs=4k --iodepth=8 --size=4m <<END
 error after=100 act=error|the server says: no more?[31m room
 error_offset after=100 act=error_offset|: scratched
 error_unknown after=100 act=error_unknown|the server says: strange
@@ -16,7 +16,7 @@ done
 for act in early_error simple_error; do
 	for structured in 0 1; do
 		serve_badly structured=$structured act=$act
-		run_fio --name=job --rw=write --bs=256k --iodepth=8 --size=4m --continue_on_error=all || true
+		run_fio --structured_replies=1 --name=job --rw=write --bs=256k --iodepth=8 --size=4m --continue_on_error=all || true
 		holds fio.json "jobs[0]['total_err'] == 16" "jobs[0]['first_error'] == 5"
 	done
 done

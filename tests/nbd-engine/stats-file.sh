@@ -11,7 +11,7 @@ for mode in block poll adaptive; do
 	[ "$files" = "$mode.a_b.1.json $mode.c.2.json $mode.c.3.json" ] || fail "the files are $files"
 	for file in $files; do
 		holds "$file" "d['engine'] == 'dataplane-nbd'" "d['wait_mode'] == '$mode'" \
-			"d['datapath'] == 'direct'" "d['sends'] == total(d['batch'])" \
+			"d['datapath'] == 'direct'" "not d['structured_replies']" "d['sends'] == total(d['batch'])" \
 			"d['receives'] >= total(d['replies'])" \
 			"d['sleeps'] == 0 or '$mode' != 'poll'" "d['polls'] == 0 or '$mode' != 'block'"
 	done
@@ -21,5 +21,7 @@ done
 fio_passes --dp_stats=batches --name=job --rw=randread --bs=4k --size=4m --iodepth=16 \
 	--iodepth_batch_submit=16 --iodepth_batch_complete_min=16
 holds batches.job.1.json "sum(n * count for n, count in d['batch']) == 1024" "d['sends'] < 256"
+fio_passes --dp_stats=structured --structured_replies=1 --name=job --rw=randread --bs=4k --size=1m
+holds structured.job.1.json "d['structured_replies']"
 fio_passes --dp_stats=no/such/dir --name=job --rw=randread --bs=4k --size=1m
 grep -q 'dp_stats: cannot write no/such/dir' fio.err || fail "not a word about a file that cannot be written"

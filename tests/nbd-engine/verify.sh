@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # What is written is read back through every server, on both datapaths, with one connection
-# and four, at any depth, among trims and flushes, with FUA.
+# (simple replies) and four (structured ones), at any depth, among trims and flushes, with FUA.
 . "$(dirname "$0")/servers.sh"
 
 sizes=--bssplit=512/20:4k/50:64k/20:1m/5:4m/5
@@ -11,7 +11,8 @@ each_datapath()
 	local connections=$1 datapath
 	shift
 	for datapath in direct libnbd; do
-		fio_passes --datapath=$datapath --connections="$connections" --verify=crc32c "$@"
+		fio_passes --datapath=$datapath --connections="$connections" \
+			--structured_replies=$((connections > 1)) --verify=crc32c "$@"
 	done
 }
 
