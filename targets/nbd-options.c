@@ -57,7 +57,7 @@ static const struct options_program text = {
 	.description =
 		"Serves a disk over the NBD protocol, to fio's nbd engines or to any other client. Its threads wait for work as a hypervisor's do: they poll for a while and then sleep, by a policy that can be chosen and measured, and hand requests to a thread pool whose workers are woken in a way that can be chosen and measured.\n"
 		"\n"
-		"Up to 256 clients may be connected at once and see the same disk. A flush on one connection covers all of them.\n",
+		"Up to 256 clients may be connected at once and see the same disk. A flush on one connection covers all of them. Block status tells where a file has holes; reads send their zeroes like any data.\n",
 	.note = NOTE_UNITS,
 	.sections = sections,
 };

@@ -118,6 +118,10 @@ static int ram_write_zeroes(struct backend *b, uint64_t offset, uint64_t len, bo
 	       -errno : 0;
 }
 
+/*
+ * Data everywhere, after a trim as well: who has the memory does not tell which of it is
+ * untouched, since mincore(2) takes what was swapped out for a hole.
+ */
 static int ram_block_status(struct blk_request *r)
 {
 	r->extent[0] = (struct blk_extent) { .len = r->len };
