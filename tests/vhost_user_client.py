@@ -58,6 +58,7 @@ PROTOCOL = PROTOCOL_MQ | PROTOCOL_REPLY_ACK | PROTOCOL_CONFIG | PROTOCOL_SLOTS
 
 NEXT, WRITE, INDIRECT = 1, 2, 4         # descriptor flags
 IN, OUT, FLUSH, GET_ID = 0, 1, 4, 8     # request types
+WRITE_ZEROES = 13
 OK, IOERR, UNSUPP = 0, 1, 2             # their status
 
 HEADER = struct.Struct("<III")
@@ -267,6 +268,10 @@ class Ring:
                 raise TimeoutError("no completion")
             if select.select([self.call], [], [], left)[0]:
                 os.eventfd_read(self.call)
+        return self.take()
+
+    def take(self):
+        """The head of a completion that is there."""
         at = self.used + 4 + 8 * (self.used_idx % self.num)
         self.used_idx = (self.used_idx + 1) % 65536
         return struct.unpack_from("<I", self.m.map, at)[0]

@@ -132,12 +132,14 @@ void channel_finish(struct channel *c, struct blk_request *r, int result)
  * @r: the request, not done yet
  *
  * Return: true when it only waited for its service time and will not be done; false when
- * its memory is still in use, so that it must be waited for.
+ * its memory is still in use, so that it must be waited for, but not for its service time.
  */
 bool channel_cancel(struct channel *c, struct blk_request *r)
 {
-	if (!r->delayed)
+	if (!r->delayed) {
+		r->deadline.due_ns = 0;
 		return false;
+	}
 	deadline_remove(&c->deadlines, &r->deadline);
 	r->delayed = false;
 	return true;

@@ -81,6 +81,16 @@ static void request_done(struct vblk_request *vblk)
 	iothread_defer(&q->lane->it, &q->publish);
 }
 
+/* Of a driver that is gone, and who may have handed its ring to another device meanwhile. */
+static void request_dropped(struct vblk_request *vblk)
+{
+	struct queue_request *r = (struct queue_request *)vblk;
+	struct queue *q = r->queue;
+
+	put_free(q, r);
+	iothread_defer(&q->lane->it, &q->publish);
+}
+
 static void publish_later(struct deferred *d)
 {
 	struct queue *q = (struct queue *)((char *)d - offsetof(struct queue, publish));
@@ -297,6 +307,20 @@ struct stop {
 	bool wait;
 };
 
+static void drop_in_flight(struct queue *q)
+{
+	for (unsigned int i = 0; q->in_flight && i < q->touched; i++) {
+		struct queue_request *r = &q->request[i];
+
+		if (!r->in_flight)
+			continue;
+		if (vblk_cancel(&r->vblk))
+			put_free(q, r);
+		else
+			r->vblk.done = request_dropped;
+	}
+}
+
 static void stop_in_thread(void *arg)
 {
 	struct stop *s = arg;
@@ -304,12 +328,8 @@ static void stop_in_thread(void *arg)
 
 	iothread_remove_source(&q->lane->it, &q->source);
 	settle(q);
-	for (unsigned int i = 0; s->at_once && q->in_flight && i < q->touched; i++) {
-		struct queue_request *r = &q->request[i];
-
-		if (r->in_flight && channel_cancel(&q->lane->channel, &r->vblk.blk))
-			put_free(q, r);
-	}
+	if (s->at_once)
+		drop_in_flight(q);
 	q->stopping = true;
 	s->wait = q->in_flight;
 }
@@ -324,9 +344,11 @@ static void release_in_thread(void *arg)
 /**
  * queue_stop - take a queue back from its iothread
  * @q: the queue, started
- * @at_once: their driver is gone, so do not wait for the service time of requests in flight
+ * @at_once: its driver is gone: drop what is in flight, and wait only for what still uses the
+ *	driver's memory
  *
- * Afterwards vq_device_base() tells where to go on.
+ * Afterwards vq_device_base() tells where to go on. What was dropped has not been returned: the
+ * next device finds it in the record, or, without one, behind what the ring says is used.
  */
 void queue_stop(struct queue *q, bool at_once)
 {

@@ -353,3 +353,16 @@ int vblk_submit(struct vblk_request *r, struct blk_device *dev, struct channel *
 		return finish(r, VIRTIO_BLK_S_UNSUPP);
 	}
 }
+
+/**
+ * vblk_cancel - drop a pending request whose driver is gone
+ * @r: the request; called in the channel's iothread
+ *
+ * Return: true when @r->done will not be called; false when it will, once the driver's memory
+ * is not in use any more, and not all that was asked for may have been done.
+ */
+bool vblk_cancel(struct vblk_request *r)
+{
+	r->ranges.nr = 0;
+	return channel_cancel(r->channel, &r->blk);
+}

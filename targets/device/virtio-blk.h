@@ -60,5 +60,6 @@ void blk_device_init(struct blk_device *dev, struct backend *backend, uint32_t b
 int blk_device_write_config(struct blk_device *dev, uint32_t offset, uint32_t size,
 			    const void *data);
 int vblk_submit(struct vblk_request *r, struct blk_device *dev, struct channel *channel);
+bool vblk_cancel(struct vblk_request *r);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "targets/vhost-user/server.h"
@@ -34,6 +35,38 @@ static void remove_session(struct server *srv, struct session *s)
 	for (p = &srv->sessions; *p != s; p = &(*p)->next)
 		;
 	*p = s->next;
+	pthread_cond_broadcast(&srv->changed);
+	pthread_mutex_unlock(&srv->lock);
+}
+
+static bool older_is_leaving(const struct session *s)
+{
+	for (const struct session *o = s->next; o; o = o->next) {
+		/* Its own thread may not have noticed yet. */
+		if (session_hangup(o))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * server_wait_for_older - let front ends that have hung up before go first
+ * @s: the session, about to start its first queue
+ *
+ * One of them may be the same as this, back at once with the same memory and the same record
+ * of requests in flight: two devices on one ring would answer requests twice. And what the
+ * next one writes must not be overwritten by what the one before had in flight. QEMU's
+ * util/vhost-user-server.c lets nobody in before it is idle; here others go on.
+ *
+ * No session waits for one that came later, so that two cannot wait for each other.
+ */
+void server_wait_for_older(const struct session *s)
+{
+	struct server *srv = s->server;
+
+	pthread_mutex_lock(&srv->lock);
+	while (older_is_leaving(s))
+		pthread_cond_wait(&srv->changed, &srv->lock);
 	pthread_mutex_unlock(&srv->lock);
 }
 
@@ -50,7 +83,7 @@ static void *session_main(void *arg)
 
 	pthread_mutex_lock(&srv->lock);
 	srv->nr_sessions--;
-	pthread_cond_signal(&srv->changed);
+	pthread_cond_broadcast(&srv->changed);
 	pthread_mutex_unlock(&srv->lock);
 	return NULL;
 }

@@ -20,7 +20,10 @@ struct session;
  * @lanes: who serves the queues
  * @nr_lanes: how many they are
  * @lock: covers @sessions and @nr_sessions
- * @changed: a session has gone
+ * @changed: a session has stopped its queues, or gone
+ * @sessions: those that may have queues, the latest first
+ * @nr_sessions: those that have not gone
+ * @next_id: number of the next one
  */
 struct server {
 	struct listener listener;
@@ -39,6 +42,7 @@ struct server {
 
 int server_listen(struct server *s, const char *path);
 void server_accept(struct server *s);
+void server_wait_for_older(const struct session *s);
 void server_close(struct server *s);
 
 #endif

@@ -174,6 +174,9 @@ static int start_vring(struct session *s, unsigned int index)
 	};
 	int ret;
 
+	if (!s->may_start)
+		server_wait_for_older(s);
+	s->may_start = true;
 	memset(q, 0, sizeof(*q));
 	q->dev = &s->dev;
 	q->mem = &s->mem;
@@ -298,12 +301,27 @@ static void say_goodbye(struct session *s, const struct vu_msg *msg, int err)
 }
 
 /**
+ * session_hangup - whether a session is about to end
+ * @s: the session
+ *
+ * Return: 0 if it is not; POLLHUP with others when the front end is gone, without when it will
+ * be heard no more.
+ */
+short session_hangup(const struct session *s)
+{
+	struct pollfd p = { .fd = s->sock, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) == 1 ? p.revents : 0;
+}
+
+/**
  * session_serve - answer a front end's messages until it goes, then stop its queues
  * @s: the session
  */
 void session_serve(struct session *s)
 {
 	struct vu_msg msg;
+	bool wanted;
 	int ret;
 
 	for (;;) {
@@ -320,6 +338,7 @@ void session_serve(struct session *s)
 		}
 	}
 	/* A driver that closed its end, or broke its ring, wants nothing finished. */
+	wanted = atomic_load(&s->finish) && !(session_hangup(s) & POLLHUP);
 	for (unsigned int i = 0; i < s->server->num_queues; i++)
-		stop_vring(&s->vring[i], !atomic_load(&s->finish));
+		stop_vring(&s->vring[i], !wanted);
 }

@@ -48,6 +48,7 @@ struct vu_vring {
  * @inflight_queues: queues of which @inflight has records
  * @inflight_size: entries of each record
  * @vring: one for each queue of the device
+ * @may_start: nobody who left before has requests in flight any more
  * @queue_error: why an iothread gave a queue up, 0 while none has; the first reason stays
  * @finish: the target is about to end: requests in flight are waited for
  */
@@ -64,6 +65,7 @@ struct session {
 	unsigned int inflight_queues;
 	unsigned int inflight_size;
 	struct vu_vring *vring;
+	bool may_start;
 	atomic_int queue_error;
 	atomic_bool finish;
 };
@@ -71,6 +73,7 @@ struct session {
 struct session *session_new(struct server *server, int sock, unsigned int id);
 void session_serve(struct session *s);
 void session_free(struct session *s);
+short session_hangup(const struct session *s);
 void session_give_up(struct session *s, int err);
 void session_unmap(struct guest_region *r);
 
