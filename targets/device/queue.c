@@ -257,6 +257,8 @@ static void start_in_thread(void *arg)
 	s->ret = channel_reserve(&l->channel, vq_device_num(&q->ring));
 	if (s->ret)
 		return;
+	/* A source begins unarmed, and a ring with a wish for kicks: a busy iothread never arms. */
+	vq_device_disable_kicks(&q->ring);
 	s->ret = iothread_add_source(&l->it, &q->source);
 	if (s->ret)
 		channel_release(&l->channel, vq_device_num(&q->ring));
