@@ -8,10 +8,14 @@
 /**
  * struct crowd - whether a polling thread has its CPU to itself
  * @crowded: others want to run here, so that it had better yield
- * @checked_ns: when that was last looked into
+ * @resting: so many that it had better sleep
+ * @rest_until_ns: when to find out by yielding whether it still has to
+ * @checked_ns: when @crowded was last looked into
  * @switches: how often the thread had been switched away from by then
  * @cpu_ns: CPU time it had had by then
+ * @given_ns: how long others ran in its place since crowd_begin()
  * @yields: times it gave way
+ * @rests: times it was told to sleep instead
  *
  * A thread that polls for what another thread does, on a CPU that this one needs, waits
  * for a whole time slice in vain. It finds out by being switched away from although it
@@ -19,12 +23,22 @@
  */
 struct crowd {
 	bool crowded;
+	bool resting;
+	uint64_t rest_until_ns;
 	uint64_t checked_ns;
 	uint64_t switches;
 	uint64_t cpu_ns;
+	uint64_t given_ns;
 	uint64_t yields;
+	uint64_t rests;
 };
 
-void crowd_look(struct crowd *c, uint64_t now_ns);
+/* A wait begins. */
+static inline void crowd_begin(struct crowd *c)
+{
+	c->given_ns = 0;
+}
+
+bool crowd_look(struct crowd *c, uint64_t now_ns, bool may_rest);
 
 #endif

@@ -89,7 +89,7 @@ static struct fio_option options[] = {
 		.def	= "block",
 		.posval	= {
 			{ .ival = "block", .oval = WAIT_BLOCK, .help = "Sleep until the socket has something" },
-			{ .ival = "poll", .oval = WAIT_POLL, .help = "Never sleep: receive without waiting, over and over" },
+			{ .ival = "poll", .oval = WAIT_POLL, .help = "Receive without waiting, over and over; with many others on its CPU, sleep" },
 			{ .ival = "adaptive", .oval = WAIT_ADAPTIVE,
 			  .help = "Poll for a while, then sleep; the while adapts as QEMU's does" },
 		},

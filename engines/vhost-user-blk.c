@@ -18,7 +18,7 @@ static struct fio_option options[] = {
 		.def	= "block",
 		.posval	= {
 			{ .ival = "block", .oval = WAIT_BLOCK, .help = "Sleep on the call eventfd" },
-			{ .ival = "poll", .oval = WAIT_POLL, .help = "Never sleep" },
+			{ .ival = "poll", .oval = WAIT_POLL, .help = "Do not sleep, unless with many others on its CPU" },
 			{ .ival = "adaptive", .oval = WAIT_ADAPTIVE,
 			  .help = "Poll for a while, then sleep; the while adapts as QEMU's does" },
 		},

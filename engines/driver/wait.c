@@ -20,7 +20,7 @@
 /**
  * waiter_init - set a job's way of waiting up
  * @w: filled in
- * @mode: block, poll or adaptive
+ * @mode: spin, poll, block or adaptive
  * @max_ns: longest polling window of WAIT_ADAPTIVE, in ns
  * @source: what to wait for, copied; its notifications are off
  */
@@ -52,56 +52,6 @@ static int check_peer(struct waiter *w, uint64_t now)
 	if (w->source.peer)
 		return w->source.peer(w->source.arg);
 	return poll(&p, 1, 0) > 0 ? -ECONNRESET : 0;
-}
-
-/* Poll for ever, with an eye on the peer; the clock is read only once that takes long. */
-static int spin(struct waiter *w, uint64_t timeout_ns)
-{
-	uint64_t start = 0;
-
-	disarm(w);
-	for (;;) {
-		unsigned int looks = w->crowd.crowded ? SPINS_CROWDED : SPINS_PER_CLOCK;
-		uint64_t now;
-		int ret;
-
-		for (unsigned int i = 0; i < looks; i++) {
-			if (w->source.ready(w->source.arg)) {
-				w->stats.polls++;
-				return 0;
-			}
-			cpu_relax();
-		}
-		now = clock_ns();
-		if (!start)
-			start = now;
-		if (now - start >= timeout_ns)
-			return -ETIMEDOUT;
-		crowd_look(&w->crowd, now);
-		if (now - w->checked_ns < PEER_CHECK_NS)
-			continue;
-		ret = check_peer(w, now);
-		/* What the peer completed before it went is in memory, and taken first. */
-		if (ret)
-			return w->source.ready(w->source.arg) ? 0 : ret;
-	}
-}
-
-/* Poll for a window; returns whether a completion was found. */
-static bool spin_window(struct waiter *w, uint64_t start)
-{
-	uint64_t now = start;
-	bool found;
-
-	disarm(w);
-	do {
-		found = w->source.ready(w->source.arg);
-		now = clock_ns();
-		cpu_relax();
-	} while (!found && now - start < w->window.ns);
-	w->stats.poll_ns += now - start;
-	w->stats.polls += found;
-	return found;
 }
 
 static int sleep_for(struct waiter *w, uint64_t ns)
@@ -145,6 +95,61 @@ static int block(struct waiter *w, uint64_t timeout_ns)
 	return ret;
 }
 
+/*
+ * Poll for ever, with an eye on the peer; the clock is read only once that takes long. With too
+ * many others on this CPU, polling keeps them from what it polls for, and sleeping is faster.
+ */
+static int spin(struct waiter *w, uint64_t timeout_ns)
+{
+	uint64_t start = 0;
+
+	disarm(w);
+	crowd_begin(&w->crowd);
+	for (;;) {
+		unsigned int looks = w->crowd.resting ? 1 : w->crowd.crowded ? SPINS_CROWDED : SPINS_PER_CLOCK;
+		uint64_t now;
+		int ret;
+
+		for (unsigned int i = 0; i < looks; i++) {
+			if (w->source.ready(w->source.arg)) {
+				w->stats.polls++;
+				return 0;
+			}
+			cpu_relax();
+		}
+		now = clock_ns();
+		if (!start)
+			start = now;
+		if (now - start >= timeout_ns)
+			return -ETIMEDOUT;
+		if (crowd_look(&w->crowd, now, w->mode == WAIT_POLL))
+			return block(w, timeout_ns - (now - start));
+		if (now - w->checked_ns < PEER_CHECK_NS)
+			continue;
+		ret = check_peer(w, now);
+		/* What the peer completed before it went is in memory, and taken first. */
+		if (ret)
+			return w->source.ready(w->source.arg) ? 0 : ret;
+	}
+}
+
+/* Poll for a window; returns whether a completion was found. */
+static bool spin_window(struct waiter *w, uint64_t start)
+{
+	uint64_t now = start;
+	bool found;
+
+	disarm(w);
+	do {
+		found = w->source.ready(w->source.arg);
+		now = clock_ns();
+		cpu_relax();
+	} while (!found && now - start < w->window.ns);
+	w->stats.poll_ns += now - start;
+	w->stats.polls += found;
+	return found;
+}
+
 /**
  * waiter_wait - wait until there is a completion
  * @w: how
@@ -161,6 +166,7 @@ int waiter_wait(struct waiter *w, uint64_t timeout_ns)
 		return 0;
 
 	switch (w->mode) {
+	case WAIT_SPIN:
 	case WAIT_POLL:
 		return spin(w, timeout_ns);
 	case WAIT_BLOCK:

@@ -7,8 +7,12 @@
 #include "base/crowd.h"
 #include "base/poll-window.h"
 
-/* An engine without a choice never sleeps, so that is what zero stands for. */
+/*
+ * An engine without a choice never sleeps, so that is what zero stands for. WAIT_POLL sleeps only
+ * where others need the CPU that it polls on: see crowd_look().
+ */
 enum wait_mode {
+	WAIT_SPIN,
 	WAIT_POLL,
 	WAIT_BLOCK,
 	WAIT_ADAPTIVE,
@@ -18,6 +22,7 @@ enum wait_mode {
 static inline const char *wait_mode_name(enum wait_mode mode)
 {
 	static const char *const names[] = {
+		[WAIT_SPIN] = "spin",
 		[WAIT_POLL] = "poll",
 		[WAIT_BLOCK] = "block",
 		[WAIT_ADAPTIVE] = "adaptive",
@@ -64,7 +69,7 @@ struct wait_stats {
 
 /**
  * struct waiter - a job's way of waiting
- * @mode: block, poll or adaptive
+ * @mode: spin, poll, block or adaptive
  * @window: polling window of WAIT_ADAPTIVE
  * @armed: notifications are on
  * @checked_ns: when the peer was last looked at

@@ -192,31 +192,6 @@ int nbd_client_look(struct nbd_client *c)
 	return came;
 }
 
-/* Poll for a full wait; returns as nbd_client_look(). */
-static int spin(struct nbd_client *c)
-{
-	uint64_t start = 0, now;
-
-	do {
-		unsigned int looks = c->crowd.crowded ? SPINS_CROWDED : SPINS_PER_CLOCK;
-
-		for (unsigned int i = 0; i < looks; i++) {
-			int ret = nbd_client_look(c);
-
-			if (ret) {
-				c->stats.wait.polls++;
-				return ret;
-			}
-			cpu_relax();
-		}
-		now = clock_ns();
-		if (!start)
-			start = now;
-		crowd_look(&c->crowd, now);
-	} while (now - start < NBD_WAIT_SECONDS * 1000000000ull);
-	return 0;
-}
-
 /* Poll for the window that began at @start; returns as nbd_client_look(). */
 static int spin_window(struct nbd_client *c, uint64_t start)
 {
@@ -293,6 +268,33 @@ static int block(struct nbd_client *c)
 	return sleep_on_all(c);
 }
 
+/* Poll for a full wait, unless too many others need the CPU; returns as nbd_client_look(). */
+static int spin(struct nbd_client *c)
+{
+	uint64_t start = 0, now;
+
+	crowd_begin(&c->crowd);
+	do {
+		unsigned int looks = c->crowd.crowded ? SPINS_CROWDED : SPINS_PER_CLOCK;
+
+		for (unsigned int i = 0; i < looks; i++) {
+			int ret = nbd_client_look(c);
+
+			if (ret) {
+				c->stats.wait.polls++;
+				return ret;
+			}
+			cpu_relax();
+		}
+		now = clock_ns();
+		if (!start)
+			start = now;
+		if (crowd_look(&c->crowd, now, true))
+			return block(c);
+	} while (now - start < NBD_WAIT_SECONDS * 1000000000ull);
+	return 0;
+}
+
 static int adapt(struct nbd_client *c)
 {
 	uint64_t start = clock_ns();
@@ -316,6 +318,7 @@ static int adapt(struct nbd_client *c)
 int nbd_client_wait(struct nbd_client *c)
 {
 	switch (c->mode) {
+	case WAIT_SPIN:
 	case WAIT_POLL:
 		return spin(c);
 	case WAIT_ADAPTIVE:

@@ -231,7 +231,7 @@ static void poll_for_ever(struct iothread *it)
 		if (++passes < (it->crowd.crowded ? PASSES_CROWDED : PASSES_PER_LOOK))
 			continue;
 		passes = 0;
-		crowd_look(&it->crowd, clock_ns());
+		crowd_look(&it->crowd, clock_ns(), false);
 		counter_set(&it->stats.yields, it->crowd.yields);
 	}
 }
