@@ -18,7 +18,9 @@
 /* Others that ran for so long without bringing what is waited for are too many to yield to. */
 #define GIVEN_MAX_NS		20000
 
-#define REST_NS			80000000
+/* Somebody who passes by costs the first of these, a crowd soon the last. */
+#define REST_MIN_NS		1000000
+#define REST_MAX_NS		80000000
 
 static void look(struct crowd *c)
 {
@@ -43,6 +45,15 @@ static void give_way(struct crowd *c, uint64_t now_ns)
 	took = clock_ns() - now_ns;
 	if (took > YIELD_NS)
 		c->given_ns += took;
+}
+
+static void begin_rest(struct crowd *c, uint64_t now_ns)
+{
+	c->resting = true;
+	c->rest_ns = c->rest_ns * 2 > REST_MIN_NS ? c->rest_ns * 2 : REST_MIN_NS;
+	if (c->rest_ns > REST_MAX_NS)
+		c->rest_ns = REST_MAX_NS;
+	c->rest_until_ns = now_ns + c->rest_ns;
 }
 
 /**
@@ -72,8 +83,8 @@ bool crowd_look(struct crowd *c, uint64_t now_ns, bool may_rest)
 		return false;
 	if (!c->resting) {
 		give_way(c, now_ns);
-		c->resting = may_rest && c->given_ns > GIVEN_MAX_NS;
-		c->rest_until_ns = now_ns + REST_NS;
+		if (may_rest && c->given_ns > GIVEN_MAX_NS)
+			begin_rest(c, now_ns);
 	}
 	c->rests += c->resting;
 	return c->resting;

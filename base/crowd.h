@@ -9,7 +9,8 @@
  * struct crowd - whether a polling thread has its CPU to itself
  * @crowded: others want to run here, so that it had better yield
  * @resting: so many that it had better sleep
- * @rest_until_ns: when to find out by yielding whether it still has to
+ * @rest_ns: for how long, before it finds out by yielding whether it still has to
+ * @rest_until_ns: when that is
  * @checked_ns: when @crowded was last looked into
  * @switches: how often the thread had been switched away from by then
  * @cpu_ns: CPU time it had had by then
@@ -24,6 +25,7 @@
 struct crowd {
 	bool crowded;
 	bool resting;
+	uint64_t rest_ns;
 	uint64_t rest_until_ns;
 	uint64_t checked_ns;
 	uint64_t switches;
@@ -37,6 +39,9 @@ struct crowd {
 static inline void crowd_begin(struct crowd *c)
 {
 	c->given_ns = 0;
+	/* The last one needed no sleep. */
+	if (!c->resting)
+		c->rest_ns /= 2;
 }
 
 bool crowd_look(struct crowd *c, uint64_t now_ns, bool may_rest);
