@@ -30,6 +30,22 @@ size_t vq_inflight_bytes(bool is_packed, unsigned int num)
 }
 
 /**
+ * vq_inflight_entries - the largest queue whose record fits into so much shared memory
+ * @is_packed: of a packed queue
+ * @bytes: at least those of one entry
+ *
+ * Return: entries, at most those that any queue can have.
+ */
+unsigned int vq_inflight_entries(bool is_packed, size_t bytes)
+{
+	size_t num = is_packed ?
+		(bytes - sizeof(struct inflight_packed)) / sizeof(struct inflight_packed_desc) :
+		(bytes - sizeof(struct inflight_split)) / sizeof(struct inflight_split_desc);
+
+	return num < PACKED_NUM_MAX ? num : PACKED_NUM_MAX;
+}
+
+/**
  * vq_inflight_open - get ready to keep the record of a queue
  * @t: filled in; to be followed by inflight_split_resume() or inflight_packed_resume()
  * @is_packed: the queue is packed

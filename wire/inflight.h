@@ -101,6 +101,7 @@ struct inflight_left {
 };
 
 size_t vq_inflight_bytes(bool is_packed, unsigned int num);
+unsigned int vq_inflight_entries(bool is_packed, size_t bytes);
 int vq_inflight_open(struct vq_inflight *t, bool is_packed, unsigned int num, void *shared);
 void vq_inflight_close(struct vq_inflight *t);
 void vq_inflight_order(struct vq_inflight *t, struct inflight_left *left, unsigned int n);

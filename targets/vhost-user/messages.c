@@ -294,15 +294,16 @@ static bool inflight_fits(const struct session *s, const struct vu_inflight *i)
 	       i->queue_size <= s->server->queue_size;
 }
 
-static uint64_t inflight_bytes(const struct session *s, const struct vu_inflight *i)
-{
-	return i->num_queues * (uint64_t)vq_inflight_bytes(session_packed(s), i->queue_size);
-}
-
-/* "Inflight I/O tracking": the memory is ours to make and the front end's to keep. */
+/*
+ * "Inflight I/O tracking": the memory is ours to make and the front end's to keep. QEMU 10
+ * names the queue-size= of its device, 128, and then lets the driver have rings of 1024:
+ * whatever is named, there is room for the largest ring. How much a record has is told by the
+ * size of all, since a target that takes them over may have been started with another largest ring.
+ */
 static int get_inflight_fd(struct session *s, struct vu_msg *msg)
 {
-	uint64_t size = inflight_bytes(s, &msg->inflight);
+	uint64_t size = msg->inflight.num_queues *
+			(uint64_t)vq_inflight_bytes(session_packed(s), s->server->queue_size);
 	int fd;
 
 	if (!inflight_fits(s, &msg->inflight))
@@ -324,10 +325,13 @@ static int set_inflight_fd(struct session *s, struct vu_msg *msg)
 {
 	const struct vu_inflight *i = &msg->inflight;
 	struct guest_region region;
+	size_t room;
 	int ret;
 
-	if (msg->nr_fds != 1 || !inflight_fits(s, i) || i->mmap_size < inflight_bytes(s, i) ||
-	    i->mmap_offset % 8)
+	if (msg->nr_fds != 1 || !inflight_fits(s, i) || i->mmap_offset % 8)
+		return -EINVAL;
+	room = i->mmap_size / i->num_queues / CACHE_LINE * CACHE_LINE;
+	if (room < vq_inflight_bytes(session_packed(s), i->queue_size))
 		return -EINVAL;
 	ret = guest_region_map(&region, 0, 0, i->mmap_size, i->mmap_offset, msg->fd[0]);
 	if (ret)
@@ -343,6 +347,7 @@ static int set_inflight_fd(struct session *s, struct vu_msg *msg)
 	s->inflight = region;
 	s->inflight_queues = i->num_queues;
 	s->inflight_size = i->queue_size;
+	s->inflight_room = room;
 	for (unsigned int q = 0; q < i->num_queues; q++)
 		s->vring[q].recover = true;
 	return session_resume(s);

@@ -152,16 +152,21 @@ static int open_record(struct session *s, unsigned int index)
 {
 	struct vu_vring *v = &s->vring[index];
 	size_t bytes = vq_inflight_bytes(session_packed(s), s->inflight_size);
+	unsigned int entries = s->inflight_size;
 
 	if (index >= s->inflight_queues)
 		return 0;
 	/* Features may have changed since the front end gave it. */
-	if (v->num > s->inflight_size || (index + 1) * bytes > s->inflight.size)
+	if (bytes > s->inflight_room)
+		return -EINVAL;
+	if (bytes < s->inflight_room)
+		entries = vq_inflight_entries(session_packed(s), s->inflight_room);
+	if (v->num > entries)
 		return -EINVAL;
 	v->queue.inflight = &v->inflight;
 	v->queue.recover = v->recover;
-	return vq_inflight_open(&v->inflight, session_packed(s), s->inflight_size,
-				s->inflight.host + index * bytes);
+	return vq_inflight_open(&v->inflight, session_packed(s), entries,
+				s->inflight.host + index * s->inflight_room);
 }
 
 static int start_vring(struct session *s, unsigned int index)

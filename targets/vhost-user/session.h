@@ -46,7 +46,8 @@ struct vu_vring {
  * @mem: its memory
  * @inflight: what it keeps for us of requests in flight; its size is 0 without
  * @inflight_queues: queues of which @inflight has records
- * @inflight_size: entries of each record
+ * @inflight_size: entries that each record is said to have
+ * @inflight_room: bytes that each has
  * @vring: one for each queue of the device
  * @may_start: nobody who left before has requests in flight any more
  * @queue_error: why an iothread gave a queue up, 0 while none has; the first reason stays
@@ -64,6 +65,7 @@ struct session {
 	struct guest_region inflight;
 	unsigned int inflight_queues;
 	unsigned int inflight_size;
+	size_t inflight_room;
 	struct vu_vring *vring;
 	bool may_start;
 	atomic_int queue_error;

@@ -82,6 +82,32 @@ class Inflight(bench.BadClientTest):
         self.assertEqual((offset, queues, entries), (0, 1, 128))
         client.close()
 
+    def test_larger_rings(self):
+        """QEMU 10 names fewer entries than its rings have: the next device finds each record all the same."""
+        client, memory = self.client(), Memory()
+        self.addCleanup(memory.close)
+        client.send(vu.GET_INFLIGHT_FD, inflight(0, queues=2, queue_size=16))
+        data, rights, _, _ = client.sock.recvmsg(64, 64)
+        answer = data[12:]
+        [fd] = struct.unpack("<i", rights[0][2])
+        self.addCleanup(os.close, fd)
+        size = struct.unpack_from("<Q", answer)[0]
+        # Request 99 of the second queue was taken in by a device that is no more.
+        record = size // 2
+        os.pwrite(fd, struct.pack("<QHHHH", 0, 1, 128, 0, 0), record)
+        os.pwrite(fd, struct.pack("<B5xHQ", 1, 0, 0), record + 16 + 16 * 99)
+
+        client.tell(vu.SET_INFLIGHT_FD, answer, [fd])
+        client.share(memory)
+        ring = Ring(memory, 128)
+        self.addCleanup(ring.close)
+        ring.request(vu.IN, 0, 512, slot=33, kick=False)
+        client.start(ring, index=1)
+        self.assertEqual(ring.wait(), 99)
+        self.assertEqual(ring.status(33), vu.OK)
+        ring.read(0)
+        client.close()
+
     def test_get_nothing(self):
         for change in ({"queues": 0}, {"queue_size": 0}, {"queues": 65535}, {"queue_size": 65535}):
             with self.subTest(**change):

@@ -519,6 +519,11 @@ static void test_layout(void **state)
 	assert_int_equal(vq_inflight_bytes(false, 128) % 64, 0);
 	assert_true(vq_inflight_bytes(false, 128) >= 16 + 128 * 16);
 	assert_true(vq_inflight_bytes(true, 128) >= 32 + 128 * 32);
+	assert_int_equal(vq_inflight_entries(false, 16 + 128 * 16), 128);
+	assert_int_equal(vq_inflight_entries(false, 16 + 128 * 16 - 1), 127);
+	assert_int_equal(vq_inflight_entries(true, 32 + 100 * 32), 100);
+	assert_int_equal(vq_inflight_entries(true, 32 + 100 * 32 - 1), 99);
+	assert_int_equal(vq_inflight_entries(true, SIZE_MAX), 32768);
 }
 
 #define TEST(fn)	cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
