@@ -43,7 +43,7 @@ class Guest:
     def disk_arguments(self, socket):
         """QEMU's arguments for the disk under test; SOCKET is where our target listens, if that serves it."""
         if self.disk == "vhost-user-blk":
-            return disks.vhost_user(0, socket, self.queues, self.packed, self.queue_size)
+            return disks.vhost_user(0, socket, machine.reconnect(self.qemu), self.queues, self.packed, self.queue_size)
         polling = {k: self.own[k] for k in _POLLING if k in self.own}
         cache = self.own.get("cache", "none")
         path = self.own.get("backend", "null-co").partition(":")[2]
@@ -163,6 +163,10 @@ def missing(guest):
     """What this host lacks for GUEST, in words; empty if nothing."""
     if not shutil.which(guest.qemu):
         return f"{guest.qemu} is not installed"
+    try:
+        machine.reconnect(guest.qemu)
+    except Failed as err:
+        return str(err)
     why = _no_image()
     if why:
         return f"no guest: {why}"

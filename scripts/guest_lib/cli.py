@@ -45,6 +45,8 @@ def _parser():
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--socket", action="append", default=[], metavar="PATH",
                         help="a vhost-user-blk device is served there; repeatable, also with the same")
+    parser.add_argument("--qemu", default=machine.QEMU, metavar="PROGRAM",
+                        help="a name or a path (default %(default)s)")
     parser.add_argument("--queues", type=_count, default=1, metavar="N",
                         help="virtqueues of each disk (default 1)")
     parser.add_argument("--packed", action="store_true",
@@ -73,7 +75,7 @@ def main(argv):
         built = image.prepare()
         if args.prepare:
             return 0
-        return machine.boot(built, args.socket, args.queues, args.packed, args.cpus, args.memory,
+        return machine.boot(args.qemu, built, args.socket, args.queues, args.packed, args.cpus, args.memory,
                             args.timeout, args.reboot, " ".join(args.commands) or "exec sh", args.file)
     except Unavailable as err:
         print(f"guest: {err}", file=sys.stderr)

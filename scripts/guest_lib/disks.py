@@ -13,11 +13,14 @@ CACHES = {"none": (True, True, False), "writeback": (False, True, False), "write
           "directsync": (True, False, False), "unsafe": (False, True, True)}
 
 
-def vhost_user(number, path, queues, packed=False, queue_size=None):
-    """A vhost-user-blk device that is served on the unix socket PATH; NUMBER tells it from others."""
+def vhost_user(number, path, reconnect, queues, packed=False, queue_size=None):
+    """A vhost-user-blk device that is served on the unix socket PATH; NUMBER tells it from others.
+
+    RECONNECT is what machine.reconnect() says of the QEMU.
+    """
     # In QEMU's own list syntax a comma is written twice.
     quoted = path.replace(",", ",,")
-    return ["-chardev", f"socket,id=c{number},path={quoted},reconnect=1",
+    return ["-chardev", f"socket,id=c{number},path={quoted},{reconnect}",
             "-device", f"vhost-user-blk-pci,chardev=c{number},{_queues(queues, queue_size)}"
             + (",packed=on" if packed else "")]
 

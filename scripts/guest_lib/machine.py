@@ -14,7 +14,7 @@ import tempfile
 import time
 
 from . import disks, image
-from .errors import Unavailable
+from .errors import Failed, Unavailable
 
 TIME_IS_UP, SAID_NOTHING = 124, 125
 QEMU = "qemu-system-x86_64"
@@ -24,20 +24,20 @@ _KVM_PATIENCE = 30
 _RC = re.compile(rb"^GUEST-RC=(\d+)$", re.MULTILINE)
 
 
-def boot(built, sockets, queues, packed, cpus, memory, timeout, reboot, script, extra):
-    """Boot the Image BUILT, show its console, and return the exit status.
+def boot(qemu, built, sockets, queues, packed, cpus, memory, timeout, reboot, script, extra):
+    """Boot the Image BUILT with the program QEMU, show its console, and return the exit status.
 
     SOCKETS are disks of QUEUES virtqueues, PACKED or not; MEMORY is in MiB, TIMEOUT in
     seconds, SCRIPT what to run, EXTRA more files for the guest, as commands_archive()
     takes them. The guest may REBOOT, or else ends when it does.
     """
-    if not shutil.which(QEMU):
-        raise Unavailable(f"{QEMU} is not installed: scripts/install-deps guest")
+    if not shutil.which(qemu):
+        raise Unavailable(f"{qemu} is not installed: scripts/install-deps guest")
     with initramfs(built, script, extra) as file:
-        argv = [QEMU, *arguments(built.kernel, file, cpus, memory, "tcg"), "-serial", "stdio",
+        argv = [qemu, *arguments(built.kernel, file, cpus, memory, "tcg"), "-serial", "stdio",
                 *([] if reboot else ["-no-reboot"])]
         for number, path in enumerate(sockets):
-            argv += disks.vhost_user(number, path, queues, packed)
+            argv += disks.vhost_user(number, path, reconnect(qemu), queues, packed)
         return _watch(argv, timeout)
 
 
@@ -63,6 +63,22 @@ def arguments(kernel, initramfs_path, cpus, memory, accel):
             "-object", f"memory-backend-memfd,id=mem,size={memory}M,share=on",
             "-numa", "node,memdev=mem", "-nodefaults", "-no-user-config", "-display", "none",
             "-kernel", str(kernel), "-initrd", initramfs_path, "-append", "console=ttyS0 panic=-1 quiet"]
+
+
+@functools.cache
+def reconnect(qemu):
+    """The option with which a chardev of the program QEMU connects again, a second after its peer has gone.
+
+    QEMU 9.2 brought reconnect-ms and deprecated reconnect (its docs/about/deprecated.rst).
+    """
+    try:
+        said = subprocess.run([qemu, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
+    except OSError as err:
+        raise Failed(f"{qemu}: {err.strerror}") from None
+    version = re.search(r"version (\d+)\.(\d+)", said)
+    if not version:
+        raise Failed(f"{qemu} --version: tells no version")
+    return "reconnect-ms=1000" if (int(version[1]), int(version[2])) >= (9, 2) else "reconnect=1"
 
 
 @functools.cache

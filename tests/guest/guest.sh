@@ -7,11 +7,12 @@
 #
 # and prints a line for each behaviour. The guest is emulated: it tells whether
 # Linux's virtio_blk and the target understand each other, and nothing of speed.
+# GUEST_QEMU=PROGRAM tries that QEMU.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../fio.sh"
 
 [ -n "${CHECK_GUEST-}${CHECK_FULL-}" ] || skip "boots guests, which is slow: make check-guest"
-requires qemu-system-x86_64 --version
+requires "${GUEST_QEMU:=qemu-system-x86_64}" --version
 _status=0
 "$SRC/scripts/guest" --prepare >prepare.log 2>&1 || _status=$?
 case $_status in
@@ -68,7 +69,7 @@ run_guest()
 {
 	local commands=$1 status=0
 	shift
-	"$SRC/scripts/guest" ${socket:+--socket "$socket"} "$@" -- "$_guest_words$commands" \
+	"$SRC/scripts/guest" --qemu "$GUEST_QEMU" ${socket:+--socket "$socket"} "$@" -- "$_guest_words$commands" \
 		>console.txt 2>&1 </dev/null || status=$?
 	cat console.txt
 	return $status
@@ -99,7 +100,7 @@ start_guest()
 {
 	local input=$1 commands=$2
 	shift 2
-	"$SRC/scripts/guest" --socket "$socket" "$@" -- "$_guest_words$commands" \
+	"$SRC/scripts/guest" --qemu "$GUEST_QEMU" --socket "$socket" "$@" -- "$_guest_words$commands" \
 		>console.txt 2>&1 <"$input" &
 	guest_pid=$!
 	cleanup_fn stop "$guest_pid"
