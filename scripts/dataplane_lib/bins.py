@@ -12,12 +12,11 @@ import numpy as np
 from scipy import stats as _scipy
 
 from . import stats
+from .metrics import FEWEST_BEYOND, beyond
 from .stats import FEWEST_PAIRS, LEVEL, Comparison
 
 _RESAMPLES = 2000
 _SEED = 20140916
-# A percentile that fewer I/Os than this lie beyond is the story of those few.
-FEWEST_BEYOND = 10
 
 
 @dataclass
@@ -79,9 +78,9 @@ def intervals(histograms, ps):
     out = {}
     for p in ps:
         out[p] = Percentile(middle[p], float(ends[p][0]), float(ends[p][1]), level, [note] if note else [])
-        beyond = total * (1 - p / 100)
-        if beyond < FEWEST_BEYOND:
-            out[p].notes.append(f"p{p:g} rests on {beyond:.1g} I/Os beyond it" if beyond >= 1
+        few = beyond(total, p)
+        if few < FEWEST_BEYOND:
+            out[p].notes.append(f"p{p:g} rests on {few:.1g} I/Os beyond it" if few >= 1
                                 else f"p{p:g} is the longest I/O seen: {total:.0f} I/Os are too few for it")
     return out
 

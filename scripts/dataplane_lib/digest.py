@@ -13,6 +13,8 @@ FORMAT = 1
 # More of a CPU than this (%) used by others spoils a run. Clock ticks and
 # interrupts, which are nobody's, stay below.
 _FOREIGN = 15
+# Jobs that measured less of the longest one's time than this did not work together all the time.
+_TOGETHER = 0.9
 _SERVED = ("read", "write", "flush", "discard", "write_zeroes")
 
 
@@ -48,10 +50,12 @@ def digest(result):
         runs.append({"directory": directory.name, "arm": record["arm"],
                      "repeat": record["repeat"], "rtt": record["rtt"],
                      "metrics": figures, "threads": threads, "foreign": foreign,
-                     "samples": seconds, "jobs": len(doc["jobs"]), "no_measurement": guest_arm.why_none(record)})
-    expected = len(meta["arms"]) * meta["study"]["repeats"]
-    if len(runs) != expected:
-        raise Refused(f"{result}: refused: {len(runs)} runs are there, the study has {expected}")
+                     "samples": seconds, "jobs": len(doc["jobs"]), "measured_ms": [fiojson.shortest_ms(doc), fiojson.runtime_ms(doc)],
+                     "runtime_s": record.get("runtime_s"), "no_measurement": guest_arm.why_none(record)})
+    for arm in meta["arms"]:
+        there = sum(run["arm"] == arm["name"] for run in runs)
+        if there != meta["study"]["repeats"]:
+            raise Refused(f"{result}: refused: {there} runs of {arm['name']} are there, the study has {meta['study']['repeats']}")
     usual = rtt.usual(runs)
     for run in runs:
         run["marks"] = rtt.marks(run["rtt"]["before"], run["rtt"]["after"], usual)
@@ -176,7 +180,7 @@ def served(stats, iops, counted, merged=0):
 
 def _arm(arm, runs, histogram):
     """Median, min and max over repeats; percentiles from the merged bins, samples of all runs together."""
-    merged = fiojson.percentiles_us(histogram)
+    merged, ios = fiojson.percentiles_us(histogram), sum(histogram.values())
     merged.update(samples.figures([v for r in runs for v in r.get("samples", ())]))
     summary = {}
     for key in metrics.BY_KEY:
@@ -186,7 +190,8 @@ def _arm(arm, runs, histogram):
                             "min": min(values), "max": max(values)}
     none = {r["no_measurement"] for r in runs} - {""}
     return {**arm, "runs": len(runs), "metrics": summary, "no_measurement": ", ".join(sorted(none)),
-            "marked": sum(bool(r["marks"]) for r in runs)}
+            "marked": sum(bool(r["marks"]) for r in runs),
+            "few_beyond": [p for p in metrics.PERCENTILES if p > 50 and metrics.beyond(ios, p) < metrics.FEWEST_BEYOND]}
 
 
 def _changes(arms):
@@ -231,11 +236,33 @@ def _warnings(meta, arms, runs):
     middles = [m for m in middles if m]
     if middles and max(middles) > rtt.CHANGED * min(middles):
         out.append(f"The arms' median round trips differ: {min(middles):.0f} to {max(middles):.0f} ns.")
+    out += _times(meta, runs)
+    few = [a for a in arms if a["few_beyond"]]
+    if few:
+        lowest = min(p for a in few for p in a["few_beyond"])
+        out.append(f"Beyond lat p{lowest:g}{'' if lowest == max(metrics.PERCENTILES) else ' and what is above it'} lie fewer than {metrics.FEWEST_BEYOND} I/Os "
+                   f"in {len(few)} of {len(arms)} arms: there these tell of single I/Os.")
     if meta["study"]["repeats"] < 3:
         n = meta["study"]["repeats"]
         out.append(f"Only {n} {'run' if n == 1 else 'runs'} an arm: the spread is a rough guide, small differences mean nothing.")
     if meta["steal_percent"] > 1:
         out.append(f"The hypervisor took {meta['steal_percent']:.1f} % of the CPU time away during the study (steal).")
+    return out
+
+
+def _times(meta, runs):
+    """Sentences about how long runs, and the jobs in them, measured."""
+    out = []
+    together = [r["measured_ms"] for r in runs if not fiojson.took_turns(r["metrics"]["at_once"] or r["jobs"], r["jobs"])]
+    uneven = [(low, high) for low, high in together if low < _TOGETHER * high]
+    if uneven:
+        out.append(f"In {len(uneven)} of {len(runs)} runs the jobs did not measure equally long ({min(uneven)[0] / 1000:.2g} s against {min(uneven)[1] / 1000:.2g} s): "
+                   "IOPS is the sum of what each did while it worked, more than all did together over the whole time.")
+    wanted = [r["runtime_s"] for r in runs if r["runtime_s"]]
+    brief = [r["measured_ms"][1] / 1000 for r in runs if r["runtime_s"] and r["measured_ms"][1] < 1000 * _TOGETHER * r["runtime_s"]]
+    if brief:
+        out.append(f"In {len(brief)} of {len(runs)} runs fio measured for less than the {max(wanted):g} s asked for, down to {min(brief):.2g} s: "
+                   "the job came to its end (time_based=1 lets it go on) or was ended (steadystate).")
     return out
 
 

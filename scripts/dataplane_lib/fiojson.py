@@ -2,6 +2,7 @@
 """fio's json+ output: read, checked for errors, latencies merged."""
 
 import json
+import math
 from collections import Counter
 
 from . import client
@@ -39,19 +40,24 @@ def check(doc):
         for key in ("error", "total_err", "first_error"):
             if job.get(key):
                 raise RunFailed(f"job {name}: {key} is {job[key]}")
-        if not any(job[d]["total_ios"] for d in _DIRECTIONS if d in job):
+        parts = _directions(job)
+        if not any(part["total_ios"] for part in parts.values()):
             raise RunFailed(f"job {name}: did no I/O")
-        for d in _DIRECTIONS:
-            if job.get(d, {}).get("drop_ios"):
-                raise RunFailed(f"job {name}: dropped {job[d]['drop_ios']} I/Os")
+        for part in parts.values():
+            if part.get("drop_ios"):
+                raise RunFailed(f"job {name}: dropped {part['drop_ios']} I/Os")
+
+
+def _directions(job):
+    """{direction: its figures} of JOB; with unified_rw_reporting=1 there is but one, 'mixed' (with =both it is their sum)."""
+    return {d: job[d] for d in _DIRECTIONS if d in job} or {d: job[d] for d in ("mixed",) if d in job}
 
 
 def _parts(doc):
     """Every direction of every job in which I/O was done."""
     for job in doc["jobs"]:
-        for d in _DIRECTIONS:
-            part = job.get(d)
-            if part and part["total_ios"]:
+        for d, part in _directions(job).items():
+            if part["total_ios"]:
                 yield job["jobname"], d, part
 
 
@@ -62,7 +68,7 @@ def bins(doc):
         found = part.get("lat_ns", {}).get("bins")
         if not found:
             raise RunFailed(f"job {name}: {d} has no latency bins"
-                            " (wants lat_percentiles=1 and --output-format=json+)")
+                            " (wants lat_percentiles=1, --output-format=json+, and times to be taken)")
         total.update({int(k): v for k, v in found.items()})
     return total
 
@@ -89,9 +95,25 @@ def total_ios(doc):
     return sum(part["total_ios"] for _, _, part in _parts(doc))
 
 
+def measured_ms(job):
+    """How long JOB measured, ramp left out; of jobs that are one by group_reporting, how long the longest did."""
+    # Their job_runtime is the sum of all.
+    return max((part.get("runtime", 0) for part in _directions(job).values()), default=0) or job["job_runtime"]
+
+
 def runtime_ms(doc):
-    """How long the longest job measured, ramp left out."""
-    return max(job["job_runtime"] for job in doc["jobs"])
+    """How long the longest job measured."""
+    return max(measured_ms(job) for job in doc["jobs"])
+
+
+def shortest_ms(doc):
+    """How long the shortest job measured, as far as is known."""
+    return min(measured_ms(job) for job in doc["jobs"])
+
+
+def _cpu(doc, key):
+    """% of a CPU of all jobs together; fio gives it in % of job_runtime, which group_reporting makes the sum of all."""
+    return sum(job[key] * max(1.0, job["job_runtime"] / measured_ms(job)) for job in doc["jobs"])
 
 
 def figures(doc, at_once=None):
@@ -101,6 +123,7 @@ def figures(doc, at_once=None):
     had to wait for each other must not be summed as if they had not.
     """
     parts = [part for _, _, part in _parts(doc)]
+    percentiles = percentiles_us(bins(doc))
     count = sum(p["lat_ns"]["N"] for p in parts)
     jobs = len(doc["jobs"])
     share = at_once / jobs if at_once and took_turns(at_once, jobs) else 1
@@ -108,16 +131,18 @@ def figures(doc, at_once=None):
         "iops": share * sum(p["iops"] for p in parts),
         "bw_mib": share * sum(p["bw_bytes"] for p in parts) / (1 << 20),
         "lat_mean_us": sum(p["lat_ns"]["mean"] * p["lat_ns"]["N"] for p in parts) / count / 1000,
-        "fio_user": share * sum(job["usr_cpu"] for job in doc["jobs"]),
-        "fio_system": share * sum(job["sys_cpu"] for job in doc["jobs"]),
+        "fio_user": share * _cpu(doc, "usr_cpu"),
+        "fio_system": share * _cpu(doc, "sys_cpu"),
     }
+    if not 0 < out["iops"] < math.inf:
+        raise RunFailed(f"fio measured {out['iops']} IOPS")
     out["fio_us_per_io"] = (out["fio_user"] + out["fio_system"]) / 100 * 1e6 / out["iops"]
     if at_once:
         out["at_once"] = at_once
     if jobs > 1:
-        each = [sum(job[d]["iops"] for d in _DIRECTIONS if d in job and job[d]["total_ios"]) for job in doc["jobs"]]
+        each = [sum(part["iops"] for part in _directions(job).values() if part["total_ios"]) for job in doc["jobs"]]
         out["job_spread"] = max(each) / min(each)
-    out.update(percentiles_us(bins(doc)))
+    out.update(percentiles)
     return out
 
 

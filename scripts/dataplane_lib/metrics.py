@@ -14,6 +14,13 @@ class Metric:
 
 
 PERCENTILES = (1.0, 50.0, 99.0, 99.9, 99.99)
+# A percentile that fewer I/Os than this lie beyond is the story of those few.
+FEWEST_BEYOND = 10
+
+
+def beyond(ios, p):
+    """How many of so many I/Os lie beyond the P-th percentile; 100000 have 10 beyond p99.99, not a hair less."""
+    return round(ios * (100 - p) / 100, 6)
 
 
 def percentile_key(p):

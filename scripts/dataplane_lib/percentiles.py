@@ -26,13 +26,9 @@ class Curve:
     def total(self):
         return sum(sum(h.values()) for h in self.histograms)
 
-    def beyond(self, p):
-        """I/Os that lie beyond the percentile P."""
-        return self.total * (100 - p) / 100
-
     def enough(self, p):
-        """May P be told? A hair less than enough is rounding."""
-        return self.beyond(p) >= bins.FEWEST_BEYOND * (1 - 1e-9)
+        """May P be told?"""
+        return metrics.beyond(self.total, p) >= metrics.FEWEST_BEYOND
 
     def intervals(self, ps):
         """{p: bins.Percentile} of those of PS that may be told."""
@@ -94,7 +90,7 @@ def for_page(result, place):
         which = f" Of {len(result['arms'])} arms the baseline, the best and the worst by {metric.label}."
     curves, pyplot = of_arms(result, arms, place), picture.pyplot()
     out = [plot.both(pyplot, "Latencies of all jobs and runs together; the band is the interval over runs. A curve ends where fewer than "
-                     f"{bins.FEWEST_BEYOND} I/Os lie beyond.{which}", percentiles_plot.distribution, curves, "latency")]
+                     f"{metrics.FEWEST_BEYOND} I/Os lie beyond.{which}", percentiles_plot.distribution, curves, "latency")]
     if percentiles_plot.panels(curves):
         out.append(plot.both(pyplot, "Latencies over time, from fio's logs; the band goes from the lowest run to the highest." + which,
                              percentiles_plot.over_time, curves, "time"))
@@ -152,8 +148,8 @@ def lines(curves):
             notes.setdefault(note, []).append(letter)
         missing = [p for p in TOLD if not curve.enough(p)]
         if missing:
-            notes.setdefault(f"{_few(missing)} not told: fewer than {bins.FEWEST_BEYOND} I/Os lie beyond "
-                             f"(p{missing[0]:g} wants {bins.FEWEST_BEYOND / (100 - missing[0]) * 100:,.0f} I/Os)", []).append(letter)
+            notes.setdefault(f"{_few(missing)} not told: fewer than {metrics.FEWEST_BEYOND} I/Os lie beyond "
+                             f"(p{missing[0]:g} wants {metrics.FEWEST_BEYOND / (100 - missing[0]) * 100:,.0f} I/Os)", []).append(letter)
     out += [f"! {', '.join(who)}: {note}" for note, who in notes.items()]
     if not percentiles_plot.panels(curves):
         out.append("* no latency logs, so nothing over time: a job file keeps them with write_hist_log=${iops_log} and "
@@ -172,7 +168,7 @@ def _runs(curve):
 
 def _cell(curve, told, p):
     if p not in told:
-        return f"- ({curve.beyond(p):.2g} beyond)"
+        return f"- ({metrics.beyond(curve.total, p):.2g} beyond)"
     return text(told[p])
 
 

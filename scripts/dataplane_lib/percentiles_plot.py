@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from . import bins, picture, plot, units
+from . import bins, metrics, picture, plot, units
 from .picture import Tips, colour
 
 _POINTS = 150
@@ -27,7 +27,7 @@ def distribution(curves, pyplot, size):
     figure, axis = pyplot.subplots(figsize=(size.width, (5.0 if wide else 4.0) + 0.2 * len(curves)), layout="constrained")
     tips = Tips()
     for i, curve in enumerate(curves):
-        end = min(_place(max(TOLD)), math.log10(max(curve.total / bins.FEWEST_BEYOND, 1)))
+        end = min(_place(max(TOLD)), math.log10(max(curve.total / metrics.FEWEST_BEYOND, 1)))
         grid = [100 * (1 - 10 ** -x) for x in np.linspace(0, end, _POINTS)]
         found = curve.intervals([*grid, *TOLD])
         ps = sorted(found)
@@ -108,7 +108,7 @@ def _series(curve, p):
         together = Counter()
         for window in each:
             together.update(window)
-        if not together or (p is not None and sum(together.values()) * (100 - p) / 100 < bins.FEWEST_BEYOND):
+        if not together or (p is not None and sum(together.values()) * (100 - p) / 100 < metrics.FEWEST_BEYOND):
             continue
         values = [_value(w, p) / 1000 for w in each]
         out.append(((n + 1) * curve.logs[0].step / 1000, _value(together, p) / 1000, min(values), max(values)))

@@ -183,6 +183,7 @@ class Runner:
         sampler = cpu.Sampler(target.pid, self.watched()) if target else None
         limit = None
         if "runtime" in used:
+            record["runtime_s"] = self.study.runtime
             limit = (self.study.runtime + self.study.ramp) * turns(setup, ours)
         with open(directory / "fio.err", "wb") as err:
             fio = process.spawn(argv, cpus, stdout=err, stderr=err,

@@ -182,6 +182,9 @@ def check_job(job):
     text = study.job_text(job)
     if not re.search(r"^\s*lat_percentiles\s*=\s*1", text, re.M):
         raise Refused(f"{job}: does not set lat_percentiles=1, and total latency is what is compared")
+    untimed = re.search(r"^\s*(gtod_reduce|disable_lat)\s*(=\s*1\s*)?$", text, re.M)
+    if untimed:
+        raise Refused(f"{job}: sets {untimed[1]}, and total latency is what is compared")
     if re.search(r"^\s*(stonewall|wait_for_previous)\b", text, re.M):
         raise Refused(f"{job}: has jobs that wait for each other (stonewall): their figures cannot be summed")
 

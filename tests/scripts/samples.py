@@ -54,7 +54,7 @@ class Samples(unittest.TestCase):
     def test_jobs_that_took_turns_are_not_summed(self):
         part = {"total_ios": 100, "iops": 100.0, "bw_bytes": 1 << 20, "drop_ios": 0,
                 "lat_ns": {"N": 100, "mean": 1000, "bins": {"1000": 100}}}
-        doc = {"jobs": [{"jobname": "j", "usr_cpu": 10, "sys_cpu": 10, "write": part}] * 4}
+        doc = {"jobs": [{"jobname": "j", "job_runtime": 1000, "usr_cpu": 10, "sys_cpu": 10, "write": part}] * 4}
         self.assertEqual(fiojson.figures(doc, 4)["iops"], 400)
         self.assertEqual(fiojson.figures(doc, None)["iops"], 400)
         alone = fiojson.figures(doc, 1)
@@ -64,7 +64,7 @@ class Samples(unittest.TestCase):
     def test_spread_of_jobs(self):
         def one(iops):
             part = {"total_ios": 1, "iops": iops, "bw_bytes": 1, "lat_ns": {"N": 1, "mean": 1, "bins": {"1": 1}}}
-            return {"jobname": "j", "usr_cpu": 1, "sys_cpu": 1, "read": part, "write": {"total_ios": 0, "iops": 0}}
+            return {"jobname": "j", "job_runtime": 1000, "usr_cpu": 1, "sys_cpu": 1, "read": part, "write": {"total_ios": 0, "iops": 0}}
         self.assertEqual(fiojson.figures({"jobs": [one(10), one(160)]})["job_spread"], 16)
         self.assertNotIn("job_spread", fiojson.figures({"jobs": [one(10)]}))
 

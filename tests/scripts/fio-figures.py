@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is made of fio's JSON, against sums done by hand: grouped jobs, mixed directions, jobs of other lengths, no figures."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import fakes  # noqa: F401: finds dataplane_lib
+import made_up
+from dataplane_lib import digest, fiojson
+from dataplane_lib.errors import Refused, RunFailed
+
+
+def part(rate, ms, bins):
+    count = sum(bins.values())
+    return {"total_ios": count, "iops": rate, "bw_bytes": 4096 * rate, "drop_ios": 0, "runtime": ms,
+            "lat_ns": {"N": count, "mean": sum(k * v for k, v in bins.items()) / count, "bins": {str(k): v for k, v in bins.items()}}}
+
+
+def job(name, ms, user, system, **directions):
+    none = {"total_ios": 0, "iops": 0, "bw_bytes": 0, "drop_ios": 0, "runtime": 0, "lat_ns": {"N": 0}}
+    every = directions if "mixed" in directions else {"read": none, "write": none, "trim": none, **directions}
+    return {"jobname": name, "error": 0, "job_runtime": ms, "usr_cpu": user, "sys_cpu": system, **every}
+
+
+class Figures(unittest.TestCase):
+    def test_jobs_apart_and_grouped(self):
+        """Two jobs of 2 s with 30 and 10 % user: grouped, fio tells one of 4 s with the mean, 20 %."""
+        a, b = {1000: 600, 3000: 400}, {1000: 500, 9000: 500}
+        apart = {"jobs": [job("a", 2000, 30, 8, read=part(500, 2000, a)), job("a", 2000, 10, 2, read=part(500, 2000, b))]}
+        both = {"jobs": [job("a", 4000, 20, 5, read=part(1000, 2000, {1000: 1100, 3000: 400, 9000: 500}))]}
+        one, other = fiojson.figures(apart), fiojson.figures(both)
+        for key, value in {"iops": 1000, "fio_user": 40, "fio_system": 10, "fio_us_per_io": 500, "lat_mean_us": 3.4,
+                           "lat_p50_us": 1, "lat_p99_us": 9}.items():
+            self.assertAlmostEqual(one[key], value, msg=key)
+            self.assertAlmostEqual(other[key], value, msg=f"{key}, grouped")
+        self.assertEqual((fiojson.runtime_ms(apart), fiojson.runtime_ms(both)), (2000, 2000))
+
+    def test_unified(self):
+        """unified_rw_reporting=mixed has but one direction, =both has the sum beside the others."""
+        bins = {1000: 10, 2000: 30}
+        mixed = {"jobs": [job("a", 1000, 1, 1, mixed=part(40, 1000, bins))]}
+        fiojson.check(mixed)
+        self.assertEqual(fiojson.figures(mixed)["iops"], 40)
+        both = job("a", 1000, 1, 1, read=part(20, 1000, {1000: 20}), write=part(20, 1000, {2000: 20}))
+        both["mixed"] = part(40, 1000, bins)
+        self.assertEqual(fiojson.figures({"jobs": [both]})["iops"], 40)
+        self.assertEqual(fiojson.total_ios({"jobs": [both]}), 40)
+
+    def test_no_figures(self):
+        """Latencies that were not taken, rates that are none: a sentence, never a figure."""
+        untimed = job("a", 1000, 1, 1, read=part(20, 1000, {1000: 20}))
+        untimed["read"]["lat_ns"] = {"N": 0, "mean": 0.0}
+        with self.assertRaisesRegex(RunFailed, "job a: read has no latency bins"):
+            fiojson.figures({"jobs": [untimed]})
+        for rate in (0.0, float("nan"), float("inf")):
+            with self.assertRaisesRegex(RunFailed, "fio measured .* IOPS"):
+                fiojson.figures({"jobs": [job("a", 1000, 1, 1, read=part(rate, 1000, {1000: 20}))]})
+
+    def test_one_bad_job_of_many(self):
+        good = [job(f"j{n}", 1000, 1, 1, read=part(20, 1000, {1000: 20})) for n in range(8)]
+        fiojson.check({"jobs": good})
+        with self.assertRaisesRegex(RunFailed, "job bad: error is 5"):
+            fiojson.check({"jobs": [*good, {**good[0], "jobname": "bad", "error": 5}]})
+        with self.assertRaisesRegex(RunFailed, "job idle: did no I/O"):
+            fiojson.check({"jobs": [*good, job("idle", 1000, 0, 0)]})
+
+
+class Told(unittest.TestCase):
+    def setUp(self):
+        tmp = tempfile.TemporaryDirectory()
+        self.addCleanup(tmp.cleanup)
+        self.out = Path(tmp.name) / "r"
+
+    def warnings(self, change=lambda doc, record: None, **more):
+        made_up.write(self.out, made_up.arms({"x": "1"}, {"x": "2"}), lambda i: 50, **more)
+        for directory in (self.out / "raw").iterdir():
+            doc, record = (json.loads((directory / name).read_text()) for name in ("fio.json", "run.json"))
+            change(doc, record)
+            (directory / "fio.json").write_text(json.dumps(doc))
+            (directory / "run.json").write_text(json.dumps(record))
+        return "\n".join(digest.digest(self.out)["warnings"])
+
+    def test_jobs_of_other_lengths(self):
+        def change(doc, _record):
+            doc["jobs"][1]["job_runtime"] = 500
+        self.assertIn("In 6 of 6 runs the jobs did not measure equally long (0.5 s against 2 s)", self.warnings(change, jobs=2))
+
+    def test_cut_short(self):
+        def change(_doc, record):
+            record["runtime_s"] = 3.0
+        self.assertIn("In 6 of 6 runs fio measured for less than the 3 s asked for, down to 2 s", self.warnings(change))
+
+    def test_few_ios(self):
+        """3 runs of 20000 I/Os leave 6 beyond p99.99; of 1000, 3 beyond p99.9."""
+        self.assertIn("Beyond lat p99.99 lie fewer than 10 I/Os in 2 of 2 arms", self.warnings())
+
+    def test_very_few_ios(self):
+        self.assertIn("Beyond lat p99.9 and what is above it lie fewer than 10 I/Os", self.warnings(ios=1000))
+
+    def test_nothing_to_say(self):
+        text = self.warnings(ios=100000, jobs=2)
+        for word in ("Beyond", "equally long", "asked for"):
+            self.assertNotIn(word, text)
+
+    def test_a_run_in_the_place_of_another(self):
+        """As many runs as the study has, but not of each arm."""
+        def change(_doc, record):
+            if (record["arm"], record["repeat"]) == ("x=2", 3):
+                record["arm"] = "x=1"
+        with self.assertRaisesRegex(Refused, "4 runs of x=1 are there, the study has 3"):
+            self.warnings(change)
+
+
+if __name__ == "__main__":
+    unittest.main()
