@@ -5,7 +5,6 @@ fio --parse-only loads the engine and reads every option, its own and the engine
 run is what an engine can only say with its device before it, such as a queue_size that this device does not have.
 """
 
-import os
 import re
 import subprocess
 

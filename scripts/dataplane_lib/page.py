@@ -2,11 +2,12 @@
 """One self-contained HTML page: words, pictures, tables, settings, host, and links to every raw file beside it."""
 
 import os
+import shlex
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from . import page_table, runner, shape, summary, table, units, verdict_table
+from . import page_table, paths, runner, shape, summary, table, units, verdict_table
 
 _SAMPLES = ("Samples are IOPS of all jobs at work, one a second unless the study says otherwise, those of all runs together; 'max/min' "
             "is the fastest job against the slowest. CPU and context switches of the target are those of the whole "
@@ -179,12 +180,14 @@ def _rtt(result):
 
 def _again(result, place):
     """The command that made this, and the one that makes the page anew."""
-    with_what = [f"{name} {result['host'][key]}" for name, key in (("fio-dataplane at", "fio-dataplane"), ("fio:", "fio"))
+    with_what = [f"{name}{result['host'][key]}" for name, key in (("fio-dataplane at ", "fio-dataplane"), ("", "fio"))
                  if result["host"].get(key)]
     out = f"<pre>{escape(result['command'])}</pre>" + (_note(f"It was made with {', '.join(with_what)}.") if with_what else "")
     if (place / "raw").is_dir():
-        out += f"<p>This page anew from its raw files, and latency distributions of it:</p><pre>dataplane report {escape(place.name)}\n"
-        out += f"dataplane percentiles {escape(place.name)}</pre>"
+        # A result under results/ is known by its name.
+        name = escape(shlex.quote(place.name if place.parent == paths.results() else str(place)))
+        out += f"<p>This page anew from its raw files, and latency distributions of it:</p><pre>dataplane report {name}\n"
+        out += f"dataplane percentiles {name}</pre>"
     return out
 
 

@@ -52,7 +52,8 @@ def _main(result):
     """(caption, function) of the picture that the study is about."""
     metric = metrics.BY_KEY[result["study"]["primary"]]
     bars = f"{metric.label}: the median of the runs, bars from the lowest run to the highest"
-    return ((f"{bars}; grey: the baseline's range.", _upright) if shape.along(result) else
+    grey = "; grey: the baseline's range" if shape.outside(result) else ""
+    return ((f"{bars}{grey}.", _upright) if shape.along(result) else
             (f"{bars}; shaded: the baseline's range. Right: CPU per I/O.", _lying))
 
 

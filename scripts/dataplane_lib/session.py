@@ -54,11 +54,11 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
                      "pinned": pinning.pinned, "note": pinning.note},
             "arms": [{"name": a.name, "values": a.values, "baseline": a.baseline,
                       "against": a.against} for a in arms]}
-    if paths.elsewhere():
-        print(f"dataplane: targets and engines are those in {paths.elsewhere()}, as FIO_DATAPLANE says", file=sys.stderr)
     each = seconds_each(study, arms) + course.pause
     print(f"dataplane: {_counted(len(arms), 'arm')}, {_counted(course.expected, 'run')} of about {each:.1f} s: "
           f"{'at least' if course.more else 'about'} {units.duration(each * course.expected)}", file=sys.stderr, flush=True)
+    if paths.elsewhere():
+        print(f"dataplane: targets and engines are those in {paths.elsewhere()}, as FIO_DATAPLANE says", file=sys.stderr)
     runner.keep_sources(study, result)
     runner.write_json(result / "meta.json", meta)
     try:

@@ -99,7 +99,7 @@ def _along(result, points, metric, x):
     """What happens as X grows."""
     parts = [(v, list(g)) for v, g in groupby(
         points, key=lambda a: verdict(a, shape.base(result, a), metric))]
-    what = result["study"].get("effect") or x
+    what = result["study"].get("effect")
     if len(parts) == 1:
         return _flat(result, parts[0], metric, x, what)
     told = [f"{x} {_stretch(arms, x)}: {_WORDS[v]} ({_range(arms, metric.key)})"
@@ -107,7 +107,8 @@ def _along(result, points, metric, x):
     paying = [a for v, arms in parts if v > 0 for a in arms]
     high = parts[-1][1]
     if paying and paying == high:
-        text = (f"{what} starts to pay at {x}={high[0]['values'][x]}: "
+        start = f"{what} starts to pay at" if what else "better from"
+        text = (f"{start} {x}={high[0]['values'][x]}{'' if what else ' on'}: "
                 f"{units.percent(high[0]['change'][metric.key])} {metric.label}{_price(high[0], shape.base(result, high[0]))}")
         if len(high) > 1:
             text += f"; from there on {_range(high, metric.key)}"
@@ -128,9 +129,9 @@ def _flat(result, part, metric, x, what):
         return (f"no step seen: over {stretch} {metric.label} differs from the baseline "
                 f"by {_range(arms, metric.key)}, which cannot be told from noise or is under {step(arms[0], shape.base(result, arms[0])):g} %.")
     if which < 0:
-        return f"{what} never pays: {_range(arms, metric.key)} {metric.label} over {stretch}."
+        return f"{what + ' never pays' if what else 'worse at every value tried'}: {_range(arms, metric.key)} {metric.label} over {stretch}."
     first = arms[0]
-    return (f"{what} pays at every value tried ({stretch}): {_range(arms, metric.key)} {metric.label}; "
+    return (f"{what + ' pays' if what else 'better'} at every value tried ({stretch}): {_range(arms, metric.key)} {metric.label}; "
             f"{x}={first['values'][x]} gives {units.percent(first['change'][metric.key])}"
             f"{_price(first, shape.base(result, first))}.")
 

@@ -143,18 +143,19 @@ def sampled(result):
 
 
 def full(result):
-    """One row an arm: (heads over heads, heads, rows)."""
+    """One row an arm: (heads over heads, heads, rows); where there is a verdict, that alone tells changes."""
     names, cells = _labels(result)
+    told = [] if "verdict" in result else ["change"]
     present = [c for c in _COLUMNS
                if any(shape.value(a, c[2]) is not None for a in result["arms"])]
-    top = [""] * len(names) + ["IOPS", "", ""] + [c[0] for c in present]
-    head = names + ["median", "min..max", "change"] + [c[1] for c in present]
+    top = [""] * len(names) + ["IOPS", "", *[""] * len(told)] + [c[0] for c in present]
+    head = names + ["median", "min..max", *told] + [c[1] for c in present]
     rows = []
     for arm in result["arms"]:
         iops = arm["metrics"]["iops"]
         row = list(cells[arm["name"]])
         row += [_figure(arm, "iops") + ("!" if arm["marked"] else ""),
-                f"{units.short(iops['min'])}..{units.short(iops['max'])}", _change(arm, "iops")]
+                f"{units.short(iops['min'])}..{units.short(iops['max'])}", *([_change(arm, "iops")] if told else [])]
         row += [units.short(shape.value(arm, c[2]), c[3]) for c in present]
         rows.append(row)
     return top, head, rows

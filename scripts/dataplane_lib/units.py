@@ -59,8 +59,8 @@ def _digits(value, digits):
 
 
 def percent(value, digits=1):
-    """A signed change in %, '-' when there is none to give."""
-    return "-" if value is None else f"{value:+.{digits}f}%"
+    """A signed change in %, '-' when there is none to give; of ten times as much nobody wants the tenths."""
+    return "-" if value is None else f"{value:+.{digits if abs(value) < 1000 else 0}f}%"
 
 
 def duration(secs):

@@ -56,7 +56,7 @@ class Sweep(unittest.TestCase):
 
     def test_terminal(self):
         text = self.done.stdout
-        self.assertIn("poll-max-ns starts to pay at poll-max-ns=16384: +100.0% IOPS", text)
+        self.assertIn("better from poll-max-ns=16384 on: +100.0% IOPS", text)
         self.assertIn(f"report: {self.out.resolve() / 'report.html'}", text)
         self.assertFalse([line for line in text.splitlines() if line and line[0] not in "*!r" and len(line) > 120])
         self.assertIn("left", self.done.stderr)
@@ -76,7 +76,7 @@ class Sweep(unittest.TestCase):
         self.assertNotIn("<?xml", page)
         for outside in ("<img", "<link", "src=", "@import", "url(http"):
             self.assertNotIn(outside, page)
-        self.assertIn("poll-max-ns starts to pay", page)
+        self.assertIn("better from poll-max-ns=16384 on", page)
         self.assertTrue((self.out / "plot.png").read_bytes().startswith(b"\x89PNG"))
 
     def test_out_is_not_overwritten(self):
