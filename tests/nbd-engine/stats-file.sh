@@ -13,7 +13,7 @@ for mode in block poll adaptive; do
 		holds "$file" "d['engine'] == 'dataplane-nbd'" "d['wait_mode'] == '$mode'" \
 			"d['datapath'] == 'direct'" "not d['structured_replies']" "d['sends'] == total(d['batch'])" \
 			"d['receives'] >= total(d['replies'])" \
-			"d['sleeps'] == 0 or '$mode' != 'poll'" "d['polls'] == 0 or '$mode' != 'block'"
+			"d['sleeps'] == 0 or d['yields'] or '$mode' != 'poll'" "d['polls'] == 0 or '$mode' != 'block'"
 	done
 	# Each request of these jobs is sent as it comes, and is too small to be sent in parts.
 	holds $mode.c.2.json "d['batch'] == [[1, 1024]]" "d['connections'] == 2"
