@@ -239,9 +239,9 @@ static int sleep_on_all(struct nbd_client *c)
 }
 
 /*
- * A server may send a reply in pieces (nbdkit: three), each of which wakes us up: the next
- * one comes sooner than it takes to sleep. With several requests in flight the reply to one
- * may be there. With one there is nothing yet, and looking is in vain.
+ * A server may send a reply in pieces (nbdkit: two or three), each of which wakes us up: the
+ * next one comes sooner than it takes to sleep. With several requests in flight the reply to
+ * one may be there. With one there is nothing yet, and looking is in vain.
  */
 static unsigned int looks_before_sleep(const struct nbd_client *c)
 {
@@ -249,7 +249,7 @@ static unsigned int looks_before_sleep(const struct nbd_client *c)
 
 	if (c->nr_conns == 1 && conn->path->midway && conn->path->midway(conn))
 		return LOOKS_MIDWAY;
-	return c->nr_slots - c->nr_free > 1;
+	return c->nr_slots - c->nr_free > 1 ? 1 : 0;
 }
 
 /*

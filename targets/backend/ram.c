@@ -119,8 +119,8 @@ static int ram_write_zeroes(struct backend *b, uint64_t offset, uint64_t len, bo
 }
 
 /*
- * Data everywhere, after a trim as well: who has the memory does not tell which of it is
- * untouched, since mincore(2) takes what was swapped out for a hole.
+ * Data everywhere, even where it was trimmed: nothing tells which memory is untouched, as
+ * mincore(2) does not know it from what was swapped out.
  */
 static int ram_block_status(struct blk_request *r)
 {

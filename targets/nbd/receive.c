@@ -110,12 +110,6 @@ static void submit(struct nbd_conn *c, struct nbd_slot *s)
 	c->in_flight++;
 }
 
-static void refuse(struct nbd_conn *c, struct nbd_slot *s, int err)
-{
-	s->r.result = err;
-	nbd_reply(c, s);
-}
-
 /* A write whose data begins at the head of the buffer, or is still to come. */
 static void take_data(struct nbd_conn *c, struct nbd_slot *s)
 {
@@ -164,7 +158,8 @@ static void start(struct nbd_conn *c, struct nbd_slot *s, int err, bool one_exte
 	if (unlikely(err)) {
 		if (s->type == NBD_CMD_WRITE)
 			c->rx.skip = s->r.len;
-		refuse(c, s, err);
+		s->r.result = err;
+		nbd_reply(c, s);
 		return;
 	}
 	if (s->type == NBD_CMD_READ || s->type == NBD_CMD_WRITE)
