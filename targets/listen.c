@@ -15,12 +15,6 @@
 /* How long to leave new clients waiting when there is no descriptor for them. */
 #define STARVED_MS	100
 
-static int report(const char *what, const char *name, int err)
-{
-	fprintf(stderr, "%s %s: %s\n", what, name, strerror(-err));
-	return err;
-}
-
 /* Where a listener that cannot start was asked for */
 static int refuse(const struct listener *l, int err)
 {
@@ -152,7 +146,8 @@ int listener_accept(struct listener *l)
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 		return -1;
 	if (!l->starved)
-		report("clients have to wait at", l->name, -errno);
+		options_error(NULL, NULL, "clients have to wait at %s: %s", l->name,
+			      strerror(errno));
 	l->starved = true;
 	poll(NULL, 0, STARVED_MS);
 	return -1;
@@ -165,7 +160,7 @@ int listener_accept(struct listener *l)
  */
 void listener_turn_away(struct listener *l, int err)
 {
-	report("a client is turned away from", l->name, err);
+	options_error(NULL, NULL, "a client is turned away from %s: %s", l->name, strerror(-err));
 }
 
 /**

@@ -105,9 +105,9 @@ int options_parse(const struct option_desc *table, void *dest, int argc,
 		  char **argv);
 
 /**
- * options_error() - Report a bad option the way options_parse() does
+ * options_error() - Report a bad option the way options_parse() does, or whatever else goes wrong
  * @argv0:	argv[0], or NULL where it is out of reach
- * @option:	Its name without dashes, or NULL
+ * @option:	Its name without dashes, or NULL where none is to blame
  * @fmt:	What is wrong, printf() style
  *
  * Return: -EINVAL

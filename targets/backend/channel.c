@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "targets/backend/channel.h"
+#include "targets/options.h"
 
 static bool draw_error(struct channel *c)
 {
@@ -197,7 +197,7 @@ static int start_deadlines(struct channel *c)
 			deadlines_destroy(&c->deadlines);
 	}
 	if (ret)
-		fprintf(stderr, "%s: timer of delayed requests: %s\n", c->it->name, strerror(-ret));
+		options_error(NULL, NULL, "%s: timer of delayed requests: %s", c->it->name, strerror(-ret));
 	return ret;
 }
 
@@ -212,7 +212,7 @@ static int open_extra_fd(struct channel *c)
 	c->extra_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->extra_fd >= 0)
 		return 0;
-	fprintf(stderr, "%s: eventfd: %s\n", c->it->name, strerror(errno));
+	options_error(NULL, NULL, "%s: eventfd: %s", c->it->name, strerror(errno));
 	return -errno;
 }
 

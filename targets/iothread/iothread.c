@@ -15,6 +15,7 @@
 #include "base/cpu.h"
 #include "base/parse.h"
 #include "targets/iothread/iothread.h"
+#include "targets/options.h"
 
 /* Calls from other threads: the one source that every iothread has. */
 
@@ -90,8 +91,8 @@ static int start_thread(struct iothread *it)
 	pthread_attr_destroy(&attr);
 	if (ret) {
 		format_cpu_list(&it->cpus, cpus, sizeof(cpus));
-		fprintf(stderr, "%s: cannot start on CPUs '%s': %s\n", it->name, cpus,
-			strerror(-ret));
+		options_error(NULL, NULL, "%s: cannot start on CPUs '%s': %s", it->name, cpus,
+			      strerror(-ret));
 	}
 	return ret;
 }
@@ -127,7 +128,7 @@ int iothread_start(struct iothread *it, unsigned int index, const cpu_set_t *cpu
 	it->wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!it->source || it->epoll_fd < 0 || it->wake.fd < 0) {
 		ret = -errno;
-		fprintf(stderr, "%s: cannot make its event loop: %s\n", it->name, strerror(-ret));
+		options_error(NULL, NULL, "%s: cannot make its event loop: %s", it->name, strerror(-ret));
 		goto err;
 	}
 	ret = iothread_add_source(it, &it->wake);

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +10,7 @@
 #include "targets/nbd/connection.h"
 #include "targets/nbd/handshake.h"
 #include "targets/nbd/server.h"
+#include "targets/options.h"
 
 /* How long a handshake may take. */
 #define HANDSHAKE_MS	10000
@@ -42,7 +42,7 @@ struct nbd_client {
 static void say_why(const struct nbd_client *client, const char *why)
 {
 	if (*why)
-		fprintf(stderr, "client %u dropped: %s\n", client->id, why);
+		options_error(NULL, NULL, "client %u dropped: %s", client->id, why);
 }
 
 /* Show the connection to who ends the target, or take it away again; false if that is now. */

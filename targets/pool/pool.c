@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "targets/options.h"
 #include "targets/pool/wakeup.h"
 
 static int open_queues(struct pool *p)
@@ -137,7 +138,7 @@ int pool_start(struct pool *p, struct iothread *it, const struct pool_config *co
 		pool_stop(p);
 		return ret;
 	}
-	fprintf(stderr, "%s: cannot make its thread pool: %s\n", it->name, strerror(-ret));
+	options_error(NULL, NULL, "%s: cannot make its thread pool: %s", it->name, strerror(-ret));
 	close_workers(p);
 	close_queues(p);
 	pthread_mutex_destroy(&p->lock);

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "targets/options.h"
 #include "targets/pool/wakeup.h"
 
 static void start_wanted(struct pool *p);
@@ -112,7 +112,7 @@ static int create(struct pool_worker *w)
 static void report(struct pool *p, const struct pool_worker *w, int err)
 {
 	if (!p->reported)
-		fprintf(stderr, "%s: cannot start a thread: %s\n", w->name, strerror(-err));
+		options_error(NULL, NULL, "%s: cannot start a thread: %s", w->name, strerror(-err));
 	p->reported = true;
 }
 

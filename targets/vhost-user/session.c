@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
+#include "targets/options.h"
 #include "targets/vhost-user/lost-memory.h"
 #include "targets/vhost-user/session.h"
 
@@ -297,12 +297,14 @@ static void say_goodbye(struct session *s, const struct vu_msg *msg, int err)
 	int queue_error = atomic_load(&s->queue_error);
 
 	if (queue_error)
-		fprintf(stderr, "client %u dropped: %s\n", s->id, queue_error_text(queue_error));
+		options_error(NULL, NULL, "client %u dropped: %s", s->id,
+			      queue_error_text(queue_error));
 	else if (msg)
-		fprintf(stderr, "client %u dropped: %s (%u): %s\n", s->id,
-			vu_request_name(msg->h.request), msg->h.request, strerror(-err));
+		options_error(NULL, NULL, "client %u dropped: %s (%u): %s", s->id,
+			      vu_request_name(msg->h.request), msg->h.request, strerror(-err));
 	else if (err != -ECONNRESET)
-		fprintf(stderr, "client %u dropped: bad message: %s\n", s->id, strerror(-err));
+		options_error(NULL, NULL, "client %u dropped: bad message: %s", s->id,
+			      strerror(-err));
 }
 
 /**

@@ -186,7 +186,12 @@ class BadClientTest(unittest.TestCase):
         lines.extend(self.target.new_lines())
         self.assertEqual(len(lines), count, lines)
         for line in lines:
-            self.assertRegex(line, re.compile(pattern))
+            self.check_line(line, pattern)
+
+    def check_line(self, line, pattern):
+        name, _, text = line.partition(": ")
+        self.assertEqual(name, os.path.basename(self.target.program))
+        self.assertRegex(text, re.compile(pattern))
 
     @contextlib.contextmanager
     def dropped(self, pattern, **options):
