@@ -15,10 +15,14 @@
 /* Signals come through a descriptor; threads started later inherit the mask. */
 static int open_signals(void)
 {
+	struct sigaction hangup;
 	sigset_t set;
 	int fd;
 
 	sigemptyset(&set);
+	/* A terminal that is closed ends the target like others who ask for it, except under nohup. */
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGUSR1);

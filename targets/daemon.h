@@ -44,7 +44,7 @@ struct daemon_ops {
  * @device: its disks, all served by the same iothreads
  * @nr_devices: how many they are
  * @lanes: @o.iothreads iothreads
- * @signal_fd: SIGTERM, SIGINT and SIGUSR1
+ * @signal_fd: SIGTERM, SIGINT, SIGHUP and SIGUSR1
  * @child: the command of --run, 0 without
  * @child_fd: readable when it has ended, -1 without
  * @ended_by: the signal that ended the target, 0 without

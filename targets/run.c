@@ -2,8 +2,10 @@
 /* --run: start a command against this target */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,40 @@ static int make_directory(const char *parent, char *path, size_t len)
 	return mkdtemp(path) ? 0 : -errno;
 }
 
+/*
+ * A target that is killed cannot tidy up. So that its directory does not stay, a shell waits
+ * for the other end of a pipe to be gone. In a session of its own, it outlives a terminal too.
+ */
+static int leave_a_sweeper(const char *dir)
+{
+	char *argv[] = {
+		(char *)"sh", (char *)"-c",
+		(char *)"while read -r line; do :; done; rm -f \"$0" SOCKET_NAME "\"; rmdir \"$0\"",
+		(char *)dir, NULL
+	};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	int ends[2], ret;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, ends[0], STDIN_FILENO);
+	posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
+	ret = -posix_spawn(&pid, "/bin/sh", &files, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&files);
+	close(ends[0]);
+	/* The other end is closed with the process, however that ends. */
+	if (ret)
+		close(ends[1]);
+	return ret;
+}
+
 int run_private_socket(char *path, size_t len)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -41,6 +77,11 @@ int run_private_socket(char *path, size_t len)
 		ret = make_directory("/tmp", path, len);
 	if (ret)
 		return ret;
+	ret = leave_a_sweeper(path);
+	if (ret) {
+		rmdir(path);
+		return ret;
+	}
 
 	strcat(path, SOCKET_NAME);
 	return 0;

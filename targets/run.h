@@ -12,7 +12,8 @@
  * @len:	Size of @path in bytes
  *
  * The directory is made with mode 0700 under $TMPDIR, or /tmp where that is
- * unset or too long for a socket's path.
+ * unset or too long for a socket's path. It is removed, if still there, when
+ * the process ends, even if that is killed.
  *
  * Return: 0 or negative errno
  */

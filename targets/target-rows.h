@@ -118,12 +118,12 @@ extern const char *const wakeup_names[];
 /* Sections of the man page that both have */
 #define SECTION_SIGNALS \
 	{ "SIGNALS", \
-	  "SIGTERM and SIGINT finish the requests in flight, write the statistics, remove the socket and end the program with status 0, or with --run as EXIT STATUS says.\n" \
+	  "SIGTERM, SIGINT and SIGHUP finish the requests in flight, write the statistics, remove the socket and end the program with status 0, or with --run as EXIT STATUS says.\n" \
 	  "\n" \
 	  "SIGUSR1 prints the statistics on the standard error.\n" }
 #define SECTION_EXIT \
 	{ "EXIT STATUS", \
-	  "0 after SIGTERM or SIGINT, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 plus the number of the signal that killed it. SIGTERM or SIGINT to the target ends COMMAND by SIGTERM: if it dies of that, the status is 143 or 130, after the signal that the target got.\n" }
+	  "0 after SIGTERM, SIGINT or SIGHUP, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 plus the number of the signal that killed it. One of these signals to the target ends COMMAND by SIGTERM: if it dies of that, the status is 143, 130 or 129, after the signal that the target got.\n" }
 #define SECTION_ENVIRONMENT \
 	{ "ENVIRONMENT", \
 	  "What COMMAND of --run sees: $socket, the path of the socket, empty with --port; $uri, where the target is found as a URI; $FIO_DATAPLANE, the directory that holds engines/.\n" \

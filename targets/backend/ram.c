@@ -19,7 +19,8 @@ static bool is_ending(void)
 {
 	sigset_t pending;
 
-	return !sigpending(&pending) && (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT));
+	return !sigpending(&pending) && (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT) ||
+					 sigismember(&pending, SIGHUP));
 }
 
 /*

@@ -60,8 +60,8 @@ got=0
 stop $pid || got=$?
 [ $got = 9 ] || fail "SIGTERM gave $got"
 # One that dies of it leaves the status that a shell would give the target.
-for signal in TERM INT; do
-	"$target" --run 'echo ready; exec sleep 60' >ready.$signal &
+for signal in TERM INT HUP; do
+	env --default-signal=HUP "$target" --run 'echo ready; exec sleep 60' >ready.$signal &
 	pid=$!
 	cleanup_fn kill -KILL $pid
 	wait_for 10 grep -qs ready ready.$signal
@@ -71,6 +71,14 @@ for signal in TERM INT; do
 	[ $got = $((128 + $(kill -l $signal))) ] || fail "SIG$signal gave $got"
 done
 [ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"
+# Not even by one that is killed.
+"$target" --run 'echo ready; exec sleep 60' >ready.KILL &
+pid=$!
+wait_for 10 grep -qs ready ready.KILL
+kill -KILL $pid
+wait $pid || true
+wait_for 10 rmdir tmp || fail "left behind by SIGKILL: $(ls tmp)"
+mkdir tmp
 got=0
 TMPDIR=$PWD/nowhere "$target" --run true 2>err || got=$?
 [ $got = 1 ] || fail "no TMPDIR gave $got"
