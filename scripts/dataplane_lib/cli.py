@@ -52,6 +52,7 @@ def _parser():
     sweep.add_argument("job", metavar="JOB", help=options.JOB_HELP)
     sweep.add_argument("--baseline", metavar="NAME=VALUE[,…]",
                        help="the arm to compare with, e.g. poll=off (default: the first)")
+    sweep.add_argument("--primary", metavar="METRIC", help="the metric that decides, named beforehand (default: iops, or that of the study)")
     options.add_program(sweep)
     options.add_factors(sweep)
     options.add(sweep, "the target's options, e.g. '--backend null --delay fixed:20us'")
@@ -98,6 +99,7 @@ def _sweep(args):
     chosen = studyfile.lent(args.job, args.program)
     chosen.title = f"sweep of {chosen.name}"
     chosen.name = f"sweep-{chosen.name.removesuffix('.fio')}"
+    chosen.primary = args.primary or chosen.primary
     if args.baseline:
         chosen.baseline = dict(options.pair(p, "--baseline") for p in args.baseline.split(","))
     _execute(chosen, args)

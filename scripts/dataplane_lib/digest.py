@@ -8,6 +8,7 @@ from collections import Counter
 
 from . import cpu, fiojson, guest_arm, metrics, peers, rtt, samples
 from .errors import Refused, RunFailed
+from .study import job_text
 
 FORMAT = 1
 # More of a CPU than this (%) used by others spoils a run. Clock ticks and
@@ -67,7 +68,7 @@ def digest(result):
                  histograms[arm["name"]]) for arm in meta["arms"]]
     _changes(arms)
     return {"format": FORMAT, **meta, "rtt_ns": usual, "arms": arms, "runs": runs,
-            "warnings": _warnings(meta, arms, runs)}
+            "warnings": _limited(result, meta["study"]["primary"]) + _warnings(meta, arms, runs)}
 
 
 def run_figures(directory, record, doc, cpus):
@@ -204,6 +205,19 @@ def _changes(arms):
             key: 100 * (entry["value"] / base[key]["value"] - 1)
             for key, entry in arm["metrics"].items()
             if key in base and base[key]["value"]}
+
+
+def _limited(result, primary):
+    """A sentence where every job itself says how many I/Os a second there are to be, and that is what decides."""
+    def limited(text):
+        sections = re.split(r"^\s*\[(.+)\].*$", text, flags=re.M)[1:]
+        rates = [(name, bool(re.search(r"^\s*rate(_iops)?\s*=", lines, re.M))) for name, lines in zip(sections[::2], sections[1::2])]
+        return ("global", True) in rates or all(rate for name, rate in rates if name != "global")
+    jobs = [p for p in result.glob("*.fio") if limited(job_text(p))]
+    if not jobs or primary not in ("iops", "bw_mib"):
+        return []
+    return [f"{jobs[0].name} limits its own rate (rate=, rate_iops=): {metrics.BY_KEY[primary].label} is the same in all arms that keep up, "
+            "and tells nothing else; latency and CPU do."]
 
 
 def _warnings(meta, arms, runs):

@@ -54,6 +54,7 @@ class CommandLine(unittest.TestCase):
         self.refused("--repeats: 'many' is no whole number", "sweep", self.job, *vary, "--repeats", "many")
         self.refused("--cpus", "sweep", self.job, *vary, "--cpus", "0,99999")
         self.refused("dataplane sets it itself", "sweep", self.job, *vary, "--vary", "socket=a,b")
+        self.refused("primary=speed: unknown metric; accepted: iops,", "sweep", self.job, *vary, "--primary", "speed")
         self.refused("--ramp: ", "sweep", self.job, *vary, "--ramp", "1")
         self.refused("--file=big", "sweep", self.job, *vary, "--file", "big")
         self.refused("gives no file", "sweep", self.job, *vary, "--target", "--backend file:$file")

@@ -100,6 +100,16 @@ class Told(unittest.TestCase):
     def test_very_few_ios(self):
         self.assertIn("Beyond lat p99.9 and what is above it lie fewer than 10 I/Os", self.warnings(ios=1000))
 
+    def test_limited_rate(self):
+        text = "job.fio limits its own rate (rate=, rate_iops=): IOPS is the same in all arms that keep up"
+        self.assertNotIn("limits", self.warnings())
+        with open(self.out / "job.fio", "a", encoding="utf-8") as job:
+            job.write("rate_iops=1000\n")
+        self.assertIn(text, "\n".join(digest.digest(self.out)["warnings"]))
+        with open(self.out / "job.fio", "a", encoding="utf-8") as job:
+            job.write("[free]\n")
+        self.assertNotIn("limits", "\n".join(digest.digest(self.out)["warnings"]))
+
     def test_nothing_to_say(self):
         text = self.warnings(ios=100000, jobs=2)
         for word in ("Beyond", "equally long", "asked for"):
