@@ -6,6 +6,7 @@ text is sent; lines about files that would be written there, and about CPUs, whi
 """
 
 import re
+import socket
 
 from . import server
 from .errors import Refused, RunFailed
@@ -14,6 +15,9 @@ from .study import job_text, variables_of
 # Options that mean nothing on another machine: the files they name are wanted here, the CPUs are numbered as here.
 _HERE = {"dp_stats", "iops_log", "sample_ms", "fio_cpus"}
 _WITH_LOGS = {"log_unix_epoch"}
+# fio's own, where none is given.
+_PORT = 8765
+_PATIENCE_S = 5
 _TOTAL = "All clients"
 # Less of a CPU (share of the busiest sample) than this is no work any more.
 _IDLE = 0.25
@@ -31,9 +35,27 @@ def parse(text):
             out.append(f"ip6:{match['six']}{port}" if match["six"] else f"ip:{match['host']}{port}")
         else:
             raise Refused(f"--client {text}: '{word}': wants HOST, HOST:PORT, [IPV6]:PORT or sock:/PATH, with commas between")
+        if match and int(match["port"] or _PORT) not in range(1, 65536):
+            raise Refused(f"--client {text}: '{word}': wants a port from 1 to 65535")
     if len(set(out)) < len(out):
         raise Refused(f"--client {text}: names a server twice")
     return out
+
+
+def reach(clients):
+    """Refuse CLIENTS, as parse() calls them, of which one does not answer."""
+    for name in clients:
+        kind, _, place = name.partition(":")
+        host, _, port = place.partition(",")
+        try:
+            if kind == "sock":
+                with socket.socket(socket.AF_UNIX) as probe:
+                    probe.settimeout(_PATIENCE_S)
+                    probe.connect(place)
+            else:
+                socket.create_connection((host, int(port or _PORT)), _PATIENCE_S).close()
+        except OSError as err:
+            raise Refused(f"--client: no fio server answers at {place.replace(',', ':')}: {err.strerror or err}") from None
 
 
 def rewritten(job, variables):

@@ -10,7 +10,7 @@ import time
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from . import (cpus, digest, fiojson, host, jobcheck, page, paths, peers, plan, plot,
+from . import (client, cpus, digest, fiojson, host, jobcheck, page, paths, peers, plan, plot,
                progress, runner, server, summary, table, targets, units, verdict_table)
 from .errors import Refused
 
@@ -41,19 +41,13 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
         os.sched_setaffinity(0, pinning.rest)
     # Nothing is at these places yet: the directory is made when all is known to run.
     jobcheck.check(arms, runner.Runner(study, pinning, paths.results()).job_of)
+    client.reach(study.clients)
     if study.file:
         facts["scratch files"] = f"{tempfile.gettempdir()} ({host.file_system(tempfile.gettempdir())})"
     facts.update(peers.versions(study))
     result = directory(study.name, out)
     course = course or plan.Course(plan.schedule(arms, study.repeats, study.warmup))
-    meta = {"status": "running", "study": study.settings(), "host": facts,
-            "command": shlex.join(["dataplane", *argv]),
-            "started": time.strftime("%Y-%m-%d %H:%M:%S"),
-            "has_target": study.has_target(),
-            "cpus": {"fio": pinning.fio, "target": pinning.target,
-                     "pinned": pinning.pinned, "note": pinning.note},
-            "arms": [{"name": a.name, "values": a.values, "baseline": a.baseline,
-                      "against": a.against} for a in arms]}
+    meta = _meta(study, arms, pinning, facts, argv)
     each = seconds_each(study, arms) + course.pause
     print(f"dataplane: {_counted(len(arms), 'arm')}, {_counted(course.expected, 'run')} of about {each:.1f} s: "
           f"{'at least' if course.more else 'about'} {units.duration(each * course.expected)}", file=sys.stderr, flush=True)
@@ -69,6 +63,18 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
         raise
     report(result)
     return result
+
+
+def _meta(study, arms, pinning, facts, argv):
+    """What meta.json says before the first run."""
+    return {"status": "running", "study": study.settings(), "host": facts,
+            "command": shlex.join(["dataplane", *argv]),
+            "started": time.strftime("%Y-%m-%d %H:%M:%S"),
+            "has_target": study.has_target(),
+            "cpus": {"fio": pinning.fio, "target": pinning.target,
+                     "pinned": pinning.pinned, "note": pinning.note},
+            "arms": [{"name": a.name, "values": a.values, "baseline": a.baseline,
+                      "against": a.against} for a in arms]}
 
 
 def seconds_each(study, arms):

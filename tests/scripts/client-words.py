@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What --client takes, what is sent, and what of fio's answer is a result."""
 
+import socket
 import tempfile
 import unittest
 from pathlib import Path
@@ -20,6 +21,16 @@ class Words(unittest.TestCase):
                 client.parse(text)
         with self.assertRaisesRegex(Refused, "twice"):
             client.parse("a:1,a:1")
+
+    def test_nobody_there(self):
+        """A server that does not answer is told before anything runs."""
+        for name, told in (("ip:127.0.0.1,1", "at 127.0.0.1:1: "), ("sock:/nowhere/s", "at /nowhere/s: No such file")):
+            with self.assertRaisesRegex(Refused, f"no fio server answers {told}"):
+                client.reach([name])
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            client.reach([f"ip:127.0.0.1,{server.getsockname()[1]}"])
+        with self.assertRaisesRegex(Refused, "wants a port from 1 to 65535"):
+            client.parse("a:99999")
 
     def test_what_is_sent(self):
         with tempfile.NamedTemporaryFile("w", suffix=".fio") as job:
