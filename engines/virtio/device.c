@@ -61,7 +61,7 @@ static unsigned int round_up_pow2(unsigned int n)
 
 /**
  * struct demand - what the jobs of a device need together
- * @queues: most jobs at the same time
+ * @queues: most jobs at the same time, or more if an option says so
  * @iodepth: deepest of them
  * @queue_size: largest queue asked for by an option
  * @buffer_bytes: most I/O buffers
@@ -81,6 +81,8 @@ static void add_demand(struct demand *d, struct thread_data *td)
 
 	if (td->o.iodepth > d->iodepth)
 		d->iodepth = td->o.iodepth;
+	if (options(td)->num_queues > d->queues)
+		d->queues = options(td)->num_queues;
 	if (options(td)->queue_size > d->queue_size)
 		d->queue_size = options(td)->queue_size;
 	if (options(td)->merge)
@@ -96,14 +98,14 @@ static void add_demand(struct demand *d, struct thread_data *td)
 static void collect_demand(struct demand *d, struct thread_data *td,
 			   const struct shared_device *dev)
 {
+	bool alone = !td->o.create_serialize && !td->o.use_thread;
 	struct thread_data *other;
 	unsigned int i;
 
-	*d = (struct demand) { .queues = 1 };
+	*d = (struct demand) { .queues = alone ? 1 : glue_count_jobs(uses_device, dev) };
 	add_demand(d, td);
-	if (!td->o.create_serialize && !td->o.use_thread)
+	if (alone)
 		return;
-	d->queues = glue_count_jobs(uses_device, dev);
 	for_each_job(other, i) {
 		if (uses_device(other, dev))
 			add_demand(d, other);
@@ -197,7 +199,7 @@ static int set_up(struct shared_device *dev, struct thread_data *td)
 	}
 	collect_demand(&d, td, dev);
 	if (d.queues > dev->max_queues) {
-		log_err("%s: %u jobs at the same time need a queue each, %s device '%s' has %u\n",
+		log_err("%s: %u queues are needed, one for each job at the same time or num_queues=; %s device '%s' has %u\n",
 			td->o.name, d.queues, dev->transport->name, dev->key, dev->max_queues);
 		return -ENOSPC;
 	}

@@ -20,6 +20,7 @@ enum virtio_transport_kind {
  * @wait_poll_max_ns: longest polling window of WAIT_ADAPTIVE
  * @stuck_timeout: seconds after which a request counts as lost
  * @queue_size: entries of a virtqueue, 0 for what iodepth needs
+ * @num_queues: virtqueues to set up at least
  * @hugepages: rings and I/O buffers in huge pages
  * @packed: negotiate VIRTIO_F_RING_PACKED
  * @event_idx: negotiate VIRTIO_RING_F_EVENT_IDX
@@ -37,6 +38,7 @@ struct virtio_options {
 	unsigned long long wait_poll_max_ns;
 	unsigned int stuck_timeout;
 	unsigned int queue_size;
+	unsigned int num_queues;
 	unsigned int hugepages;
 	unsigned int packed;
 	unsigned int event_idx;
@@ -76,6 +78,15 @@ struct virtio_options {
 	VIRTIO_OPTION(queue_size), \
 	.help	= "Entries of a virtqueue, a power of two unless packed=1; 0 for as many as iodepth needs, at least 128", \
 	.def	= "0", \
+	VIRTIO_LISTED, \
+}, { \
+	.name	= "num_queues", \
+	.lname	= "Virtqueues", \
+	.type	= FIO_OPT_INT, \
+	VIRTIO_OPTION(num_queues), \
+	.help	= "Virtqueues to set up if that is more than the jobs need; the others stay idle, as a guest's do", \
+	.def	= "0", \
+	.maxval	= 65536, \
 	VIRTIO_LISTED, \
 }, { \
 	.name	= "hugepages", \

@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import resource
 import select
 import signal
 import socket
@@ -19,8 +20,12 @@ _PR_SET_PDEATHSIG = 1
 
 def spawn(argv, cpus, **kwargs):
     """Popen in a session of its own, on CPUS, ended with us if we die."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
     def prepare():
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        # Each virtqueue has two eventfds.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
         if cpus:
             os.sched_setaffinity(0, cpus)
     try:

@@ -5,7 +5,7 @@
 
 start_target --backend ram --size 16M --num-queues 2
 for how in '' --thread; do
-	fio_fails '3 jobs at the same time need a queue each' $how --name=job --rw=randread --bs=4k \
+	fio_fails '3 queues are needed, one for each job' $how --name=job --rw=randread --bs=4k \
 		--size=1m --numjobs=3
 	did_nothing
 	fio_passes $how --name=job --rw=randread --bs=4k --size=1m --numjobs=2
