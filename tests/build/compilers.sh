@@ -9,7 +9,7 @@ tried=0
 for cc in gcc clang; do
 	command -v $cc >/dev/null || continue
 	tried=$((tried + 1))
-	make -C "$SRC" -k B=build-$cc CC=$cc WERROR=1 tests
+	make -C "$SRC" -j "$(nproc)" -k B=build-$cc CC=$cc WERROR=1 tests
 	again=$(make -s -C "$SRC" B=build-$cc CC=$cc WERROR=1 tests)
 	[ -z "$again" ] || fail "$cc: made again: $again"
 	make -C "$SRC" B=build-$cc CC=$cc WERROR=1 tests | tee again

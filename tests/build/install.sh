@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 unset MAKEFLAGS MAKELEVEL MFLAGS
-make -C "$SRC" B=build-gcc CC=gcc WERROR=1 install PREFIX=/usr DESTDIR="$PWD/root"
+make -C "$SRC" -j "$(nproc)" B=build-gcc CC=gcc WERROR=1 install PREFIX=/usr DESTDIR="$PWD/root"
 unset FIO_DATAPLANE
 
 for page in root/usr/share/man/man1/*.1; do

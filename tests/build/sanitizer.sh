@@ -44,14 +44,8 @@ under_load()
 }
 
 out=$SRC/build-${san/,/-}
-make -C "$SRC" -k SAN="$san" tests
-for test in "$out"/tests/unit/*; do
-	[ -x "$test" ] || continue
-	echo "== $san $test"
-	"$test"
-done
-echo "== $san bad clients"
-B=$out "$SRC/tests/run" bad-client
+make -C "$SRC" -j "$(nproc)" -k SAN="$san" tests
+B=$out "$SRC/tests/run" -j "$(nproc)" unit bad-client
 
 # shellcheck disable=SC2016 # fio expands it
 job_file vhost-user-blk 'socket=${socket}'
