@@ -33,9 +33,7 @@ static const char *const usage[] = {
 };
 
 static const struct options_section sections[] = {
-	SECTION_SIGNALS,
-	SECTION_EXIT,
-	SECTION_ENVIRONMENT,
+	SECTIONS_OF_ALL,
 	{ "EXAMPLES",
 	  "A job file of fio's own nbd engine against a thread pool that works on a file:\n"
 	  "\n"

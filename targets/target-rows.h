@@ -116,15 +116,13 @@ extern const char *const wakeup_names[];
 	{ OPT_ACTION, "version", AT(version), .help = "print the version and exit" }
 
 /* Sections of the man page that both have */
-#define SECTION_SIGNALS \
+#define SECTIONS_OF_ALL \
 	{ "SIGNALS", \
 	  "SIGTERM, SIGINT and SIGHUP finish the requests in flight, write the statistics, remove the socket and end the program with status 0, or with --run as EXIT STATUS says.\n" \
 	  "\n" \
-	  "SIGUSR1 prints the statistics on the standard error.\n" }
-#define SECTION_EXIT \
+	  "SIGUSR1 prints the statistics on the standard error.\n" }, \
 	{ "EXIT STATUS", \
-	  "0 after SIGTERM, SIGINT or SIGHUP, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 plus the number of the signal that killed it. One of these signals to the target ends COMMAND by SIGTERM: if it dies of that, the status is 143, 130 or 129, after the signal that the target got.\n" }
-#define SECTION_ENVIRONMENT \
+	  "0 after SIGTERM, SIGINT or SIGHUP, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 plus the number of the signal that killed it. One of these signals to the target ends COMMAND by SIGTERM: if it dies of that, the status is 143, 130 or 129, after the signal that the target got.\n" }, \
 	{ "ENVIRONMENT", \
 	  "What COMMAND of --run sees: $socket, the path of the socket, empty with --port; $uri, where the target is found as a URI; $FIO_DATAPLANE, the directory that holds engines/.\n" \
 	  "\n" \

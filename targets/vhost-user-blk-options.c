@@ -28,9 +28,7 @@ static const char *const usage[] = {
 };
 
 static const struct options_section sections[] = {
-	SECTION_SIGNALS,
-	SECTION_EXIT,
-	SECTION_ENVIRONMENT,
+	SECTIONS_OF_ALL,
 	{ "EXAMPLES",
 	  "A job file against a device that takes 20 microseconds a request:\n"
 	  "\n"

@@ -4,25 +4,9 @@
  * to the other and back. A polled pair cannot be faster than this.
  */
 
-#include <errno.h>
-#include <getopt.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tools/pair.h"
 
-#include "base/clock.h"
-#include "base/cpu-pair.h"
-#include "base/cpu.h"
-#include "base/parse.h"
-
-#define SLICES		15
 #define RALLY		64
-#define EXIT_SKIP	77	/* what test runners take as "cannot be done here" */
 
 /* Odd: sent by the first CPU and not yet answered. Even: answered. */
 static struct {
@@ -74,106 +58,43 @@ static double play(uint64_t ns)
 	return (double)best / RALLY;
 }
 
-static int by_value(const void *a, const void *b)
+static bool json;
+
+static const char *set(int option, const char *arg)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/*
- * measure() - Round trips between two CPUs
- * @cpus:	The CPUs
- * @ms:		Time to spend, in ms
- * @slice:	Result, ns a round trip in each slice, in ascending order
- *
- * Return: 0, or -errno if a thread could not be made or put on its CPU
- */
-static int measure(int cpus[2], uint64_t ms, double slice[SLICES])
-{
-	uint64_t ns = ms * 1000000 / (SLICES + 1);
-	pthread_t other;
-	int ret = cpu_pair_enter(cpus, &other, return_ball, NULL);
-
-	if (ret < 0)
-		return ret;
-
-	/* The first slice is thrown away: the other thread has yet to arrive. */
-	for (int i = -1; i < SLICES; i++) {
-		double rtt = play(ns);
-
-		if (i >= 0)
-			slice[i] = rtt;
-	}
-	atomic_store(&ball.stop, true);
-	pthread_join(other, NULL);
-	qsort(slice, SLICES, sizeof(*slice), by_value);
-	return 0;
-}
-
-static int usage(const char *option, const char *accepts)
-{
-	fprintf(stderr, "rtt: %s: %s\n", option, accepts);
-	return EXIT_FAILURE;
+	(void)option;
+	(void)arg;
+	json = true;
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "cpus", required_argument, NULL, 'c' },
-		{ "ms", required_argument, NULL, 'm' },
+		PAIR_OPTIONS,
 		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	double slice[SLICES];
-	int cpus[2] = { -1, -1 };
-	bool json = false;
-	uint64_t ms = 50;
-	cpu_set_t usable;
-	int opt, ret;
+	static const struct pair_tool tool = {
+		.name = "rtt",
+		.help = "usage: rtt --cpus A,B [--ms 50] [--json]\n"
+			"Print the time a cache line takes from CPU A to CPU B and back.",
+		.options = options,
+		.names = "options are --cpus A,B, --ms N and --json",
+		.ms = 50,
+		.set = set,
+		.answer = return_ball,
+		.play = play,
+		.stop = &ball.stop,
+	};
+	struct pair p;
+	int ret = pair_main(&tool, &p, argc, argv);
 
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (opt) {
-		case 'c':
-			if (!cpu_pair_parse(optarg, cpus))
-				return usage("--cpus", "takes two different CPUs, A,B");
-			break;
-		case 'm':
-			if (parse_u64(optarg, &ms) < 0 || ms < 1 || ms > 10000)
-				return usage("--ms", "takes 1 to 10000 milliseconds");
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			puts("usage: rtt --cpus A,B [--ms 50] [--json]\n"
-			     "Print the time a cache line takes from CPU A to CPU B and back.");
-			return EXIT_SUCCESS;
-		default:
-			return usage(argv[optind - 1], "options are --cpus A,B, --ms N and --json");
-		}
-	}
-	if (optind < argc)
-		return usage(argv[optind], "options are --cpus A,B, --ms N and --json");
-	if (cpus[0] < 0)
-		return usage("--cpus", "is needed, two different CPUs, A,B");
-
-	if (sched_getaffinity(0, sizeof(usable), &usable) == 0 && CPU_COUNT(&usable) < 2) {
-		fprintf(stderr, "rtt: this process may use only one CPU\n");
-		return EXIT_SKIP;
-	}
-	ret = measure(cpus, ms, slice);
-	if (ret < 0) {
-		fprintf(stderr, "rtt: cannot run on CPUs %d and %d: %s\n", cpus[0], cpus[1],
-			strerror(-ret));
-		return EXIT_SKIP;
-	}
-
+	if (ret >= 0)
+		return ret;
 	/* The lower quartile: on a busy host most slices never had both threads on their CPUs. */
 	printf(json ? "{\"cpus\":[%d,%d],\"rtt_ns\":%.1f,\"min_ns\":%.1f,\"max_ns\":%.1f}\n"
 		    : "CPUs %d and %d: %.1f ns a round trip (%.1f to %.1f)\n",
-	       cpus[0], cpus[1], slice[SLICES / 4], slice[0], slice[SLICES - 1]);
+	       p.cpus[0], p.cpus[1], p.slice[SLICES / 4], p.slice[0], p.slice[SLICES - 1]);
 	return EXIT_SUCCESS;
 }

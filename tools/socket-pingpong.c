@@ -4,25 +4,10 @@
  * nothing done in between. An NBD pair over such a socket cannot be faster at depth 1.
  */
 
-#include <errno.h>
-#include <getopt.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/cpu-pair.h"
-#include "base/cpu.h"
-#include "base/parse.h"
+#include "tools/pair.h"
 
-#define SLICES		15
-#define EXIT_SKIP	77	/* what test runners take as "cannot be done here" */
 #define BYTES_MAX	(1u << 20)
 
 static uint64_t request_bytes = 28;		/* an NBD request */
@@ -83,100 +68,44 @@ static double play(uint64_t ns)
 	return (double)(now - start) / trips;
 }
 
-static int by_value(const void *a, const void *b)
+static const char *set(int option, const char *arg)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	uint64_t *bytes = option == 'q' ? &request_bytes : &reply_bytes;
 
-	return (x > y) - (x < y);
-}
-
-static int measure(const int cpus[2], uint64_t ms, double slice[SLICES])
-{
-	pthread_t server;
-	int ret;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock))
-		return -errno;
-	ret = cpu_pair_enter(cpus, &server, serve, NULL);
-	if (ret)
-		return ret;
-	/* The first slice is thrown away: the other thread has yet to arrive. */
-	for (int i = -1; i < SLICES; i++) {
-		double ns = play(ms * 1000000 / (SLICES + 1));
-
-		if (i >= 0)
-			slice[i] = ns;
-	}
-	atomic_store(&stop, true);
-	pthread_join(server, NULL);
-	qsort(slice, SLICES, sizeof(*slice), by_value);
-	return 0;
-}
-
-static int usage(const char *option, const char *accepts)
-{
-	fprintf(stderr, "socket-pingpong: %s: %s\n", option, accepts);
-	return EXIT_FAILURE;
-}
-
-static bool bytes(const char *s, uint64_t *value)
-{
-	return !parse_size(s, value) && *value && *value <= BYTES_MAX;
+	return parse_size(arg, bytes) || !*bytes || *bytes > BYTES_MAX ? "takes 1 to 1M bytes" : NULL;
 }
 
 int main(int argc, char **argv)
 {
-	static const char help[] =
-		"usage: socket-pingpong --cpus A,B [--request 28] [--reply 4112] [--ms 200]\n"
-		"Print the time two polling threads take to send a request and its reply over a unix socket.";
 	static const struct option options[] = {
-		{ "cpus", required_argument, NULL, 'c' },
+		PAIR_OPTIONS,
 		{ "request", required_argument, NULL, 'q' },
 		{ "reply", required_argument, NULL, 'r' },
-		{ "ms", required_argument, NULL, 'm' },
-		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	double slice[SLICES];
-	int cpus[2] = { -1, -1 };
-	uint64_t ms = 200;
-	int opt, ret;
+	static const struct pair_tool tool = {
+		.name = "socket-pingpong",
+		.help = "usage: socket-pingpong --cpus A,B [--request 28] [--reply 4112] [--ms 200]\n"
+			"Print the time two polling threads take to send a request and its reply over a unix socket.",
+		.options = options,
+		.names = "options are --cpus A,B, --request N, --reply N and --ms N",
+		.ms = 200,
+		.set = set,
+		.answer = serve,
+		.play = play,
+		.stop = &stop,
+	};
+	struct pair p;
+	int ret;
 
-	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (opt) {
-		case 'c':
-			if (!cpu_pair_parse(optarg, cpus))
-				return usage("--cpus", "takes two different CPUs, A,B");
-			break;
-		case 'q':
-		case 'r':
-			if (!bytes(optarg, opt == 'q' ? &request_bytes : &reply_bytes))
-				return usage("--request, --reply", "take 1 to 1M bytes");
-			break;
-		case 'm':
-			if (parse_u64(optarg, &ms) < 0 || ms < 1 || ms > 10000)
-				return usage("--ms", "takes 1 to 10000 milliseconds");
-			break;
-		case 'h':
-			puts(help);
-			return EXIT_SUCCESS;
-		default:
-			return usage(argv[optind - 1], "options are --cpus A,B, --request N, --reply N and --ms N");
-		}
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock)) {
+		perror("socket-pingpong: socketpair");
+		return EXIT_FAILURE;
 	}
-	if (optind < argc)
-		return usage(argv[optind], "is no option");
-	if (cpus[0] < 0)
-		return usage("--cpus", "is needed, two different CPUs, A,B");
-
-	ret = measure(cpus, ms, slice);
-	if (ret < 0) {
-		fprintf(stderr, "socket-pingpong: cannot run on CPUs %d and %d: %s\n", cpus[0],
-			cpus[1], strerror(-ret));
-		return EXIT_SKIP;
-	}
-	printf("CPUs %d and %d: %.0f ns a round trip (%.0f to %.0f)\n", cpus[0], cpus[1],
-	       slice[SLICES / 2], slice[0], slice[SLICES - 1]);
+	ret = pair_main(&tool, &p, argc, argv);
+	if (ret >= 0)
+		return ret;
+	printf("CPUs %d and %d: %.0f ns a round trip (%.0f to %.0f)\n", p.cpus[0], p.cpus[1],
+	       p.slice[SLICES / 2], p.slice[0], p.slice[SLICES - 1]);
 	return EXIT_SUCCESS;
 }
