@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "tests/unit/packed-fixture.h"
+#include "tests/unit/ring-fixture.h"
 
 #define NUM	4
 
@@ -62,7 +62,7 @@ static const struct shape shapes[] = {
 	  .table = { { 512, 16, 0, W }, { 512, 16, 0, 0 } } },
 };
 
-static void put(struct packed_fixture *f, struct vring_packed_desc *to,
+static void put(struct ring_fixture *f, struct vring_packed_desc *to,
 		const struct vring_packed_desc *from, uint16_t flags)
 {
 	to->addr = htole64(fixture_guest(f, f->data) + from->addr);
@@ -71,9 +71,9 @@ static void put(struct packed_fixture *f, struct vring_packed_desc *to,
 	to->flags = htole16(from->flags | flags);
 }
 
-static void put_at(struct packed_fixture *f, unsigned int pos, const struct vring_packed_desc *from)
+static void put_at(struct ring_fixture *f, unsigned int pos, const struct vring_packed_desc *from)
 {
-	put(f, &f->driver.desc[packed_index(pos, NUM)], from, packed_avail_flags(pos, NUM));
+	put(f, &f->driver.packed.desc[packed_index(pos, NUM)], from, packed_avail_flags(pos, NUM));
 }
 
 static void test_shapes(void **state)
@@ -83,19 +83,19 @@ static void test_shapes(void **state)
 		const struct shape *s = &shapes[i];
 
 		for (unsigned int start = 0; start < 2 * NUM; start++) {
-			struct packed_fixture f;
+			struct ring_fixture f;
 			int ret;
 
-			fixture_init(&f, NUM, i % 2, !s->no_indirect, start);
+			fixture_init(&f, PACKED, NUM, i % 2, !s->no_indirect, start);
 			for (unsigned int j = 0; j < NUM; j++) {
 				put_at(&f, packed_advance(start, j, NUM), &s->ring[j]);
 				put(&f, &((struct vring_packed_desc *)f.data)[j], &s->table[j], 0);
 			}
-			ret = packed_device_pop(&f.device, &f.guest, &f.chain);
+			ret = packed_device_pop(&f.device.packed, &f.guest, &f.chain);
 			if (ret != s->ret)
 				fail_msg("%s at %u: %d, not %d", s->name, start, ret, s->ret);
 			/* what was refused has not been taken */
-			assert_int_equal(f.device.avail, ret == 1 ?
+			assert_int_equal(f.device.packed.avail, ret == 1 ?
 					 packed_advance(start, f.chain.count, NUM) : start);
 			fixture_free(&f);
 		}
@@ -110,12 +110,12 @@ static void test_flags(void **state)
 	(void)state;
 	for (unsigned int start = 0; start < 2 * NUM; start++) {
 		for (unsigned int i = 0; i < 4; i++) {
-			struct packed_fixture f;
+			struct ring_fixture f;
 
-			fixture_init(&f, NUM, false, false, start);
-			put(&f, &f.driver.desc[start % NUM],
+			fixture_init(&f, PACKED, NUM, false, false, start);
+			put(&f, &f.driver.packed.desc[start % NUM],
 			    &(struct vring_packed_desc) { 512, 16, 0, 0 }, pairs[i]);
-			assert_int_equal(packed_device_pop(&f.device, &f.guest, &f.chain),
+			assert_int_equal(packed_device_pop(&f.device.packed, &f.guest, &f.chain),
 					 pairs[i] == (start < NUM ? PACKED_AVAIL : PACKED_USED));
 			fixture_free(&f);
 		}
@@ -129,9 +129,9 @@ static void test_overrun(void **state)
 
 	(void)state;
 	for (unsigned int start = 0; start < 2 * NUM; start++) {
-		struct packed_fixture f;
+		struct ring_fixture f;
 
-		fixture_init(&f, NUM, false, false, start);
+		fixture_init(&f, PACKED, NUM, false, false, start);
 		for (unsigned int i = 0; i < NUM - 1; i++)
 			put_at(&f, packed_advance(start, i, NUM), &one);
 		for (unsigned int i = 0; i < NUM - 1; i++)
@@ -139,13 +139,13 @@ static void test_overrun(void **state)
 		/* one is free, so a list of two is one too many */
 		put_at(&f, packed_advance(start, NUM - 1, NUM), &more);
 		put_at(&f, packed_advance(start, NUM, NUM), &one);
-		assert_int_equal(packed_device_pop(&f.device, &f.guest, &f.chain), -EOVERFLOW);
+		assert_int_equal(packed_device_pop(&f.device.packed, &f.guest, &f.chain), -EOVERFLOW);
 		put_at(&f, packed_advance(start, NUM - 1, NUM), &one);
 		fixture_pop(&f);
 		/* none is */
-		assert_int_equal(packed_device_pop(&f.device, &f.guest, &f.chain), -EOVERFLOW);
-		packed_device_push(&f.device, 0, 1, 0);
-		packed_device_publish(&f.device);
+		assert_int_equal(packed_device_pop(&f.device.packed, &f.guest, &f.chain), -EOVERFLOW);
+		packed_device_push(&f.device.packed, 0, 1, 0);
+		packed_device_publish(&f.device.packed);
 		put_at(&f, packed_advance(start, NUM, NUM), &one);
 		fixture_pop(&f);
 		fixture_free(&f);
@@ -154,18 +154,18 @@ static void test_overrun(void **state)
 
 static void test_too_many_segments(void **state)
 {
-	struct packed_fixture f;
+	struct ring_fixture f;
 	struct vring_packed_desc *table;
 
 	(void)state;
 	for (unsigned int n = VQ_IOV_MAX; n <= VQ_IOV_MAX + 1; n++) {
-		fixture_init(&f, NUM, false, true, 0);
+		fixture_init(&f, PACKED, NUM, false, true, 0);
 		table = (struct vring_packed_desc *)f.data;
 		for (unsigned int i = 0; i < n; i++)
 			put(&f, &table[i], &(struct vring_packed_desc) { 8192, 512, 0, 0 }, 0);
-		packed_driver_add_indirect(&f.driver, 0, fixture_guest(&f, table), n);
-		packed_driver_publish(&f.driver);
-		assert_int_equal(packed_device_pop(&f.device, &f.guest, &f.chain),
+		packed_driver_add_indirect(&f.driver.packed, 0, fixture_guest(&f, table), n);
+		packed_driver_publish(&f.driver.packed);
+		assert_int_equal(packed_device_pop(&f.device.packed, &f.guest, &f.chain),
 				 n <= VQ_IOV_MAX ? 1 : -E2BIG);
 		fixture_free(&f);
 	}
@@ -176,10 +176,10 @@ static void test_ring_places(void **state)
 	const uint64_t driver = FIXTURE_USER + 4096, device = FIXTURE_USER + 8192;
 	const uint64_t end = FIXTURE_USER + FIXTURE_BYTES;
 	struct packed_device d = { 0 };
-	struct packed_fixture f;
+	struct ring_fixture f;
 
 	(void)state;
-	fixture_init(&f, NUM, false, false, 0);
+	fixture_init(&f, PACKED, NUM, false, false, 0);
 	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_USER, driver, device), 0);
 	/* each part on its alignment */
 	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_USER + 8, driver, device), -EFAULT);

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/rng.h"
-#include "tests/unit/packed-fixture.h"
+#include "tests/unit/ring-fixture.h"
 
 static void test_positions(void **state)
 {
@@ -41,19 +41,19 @@ static void test_positions(void **state)
 /* What a descriptor looks like at each stage, as the standard says it */
 static void test_format(void **state)
 {
-	struct packed_fixture f;
+	struct ring_fixture f;
 	struct vq_segment seg[2];
 	struct vring_packed_desc *desc;
 	uint32_t written;
 
 	(void)state;
-	fixture_init(&f, 4, false, false, 0);
-	desc = f.driver.desc;
+	fixture_init(&f, PACKED, 4, false, false, 0);
+	desc = f.driver.packed.desc;
 	seg[0] = (struct vq_segment) { fixture_guest(&f, f.data), 16, false };
 	seg[1] = (struct vq_segment) { fixture_guest(&f, f.data + 64), 4096, true };
-	packed_driver_add_chain(&f.driver, 3, seg, 2);
+	packed_driver_add_chain(&f.driver.packed, 3, seg, 2);
 	assert_int_equal(le16toh(desc[0].flags), 0);
-	packed_driver_publish(&f.driver);
+	packed_driver_publish(&f.driver.packed);
 	assert_int_equal(le64toh(desc[0].addr), seg[0].addr);
 	assert_int_equal(le32toh(desc[0].len), 16);
 	assert_int_equal(le16toh(desc[0].flags), 1 << 7 | VRING_DESC_F_NEXT);
@@ -67,9 +67,9 @@ static void test_format(void **state)
 	assert_int_equal(f.chain.nr_write, 1);
 	assert_ptr_equal(f.chain.iov[0].iov_base, f.data);
 	assert_int_equal(f.chain.iov[1].iov_len, 4096);
-	packed_device_push(&f.device, 3, 2, 4097);
-	assert_false(packed_driver_has_used(&f.driver));
-	packed_device_publish(&f.device);
+	packed_device_push(&f.device.packed, 3, 2, 4097);
+	assert_false(packed_driver_has_used(&f.driver.packed));
+	packed_device_publish(&f.device.packed);
 	assert_int_equal(le16toh(desc[0].id), 3);
 	assert_int_equal(le32toh(desc[0].len), 4097);
 	assert_int_equal(le16toh(desc[0].flags), 1 << 7 | 1 << 15 | VRING_DESC_F_WRITE);
@@ -78,10 +78,10 @@ static void test_format(void **state)
 
 	/* nothing written: no flag, and the length says nothing */
 	add(&f, 1, 1);
-	packed_driver_publish(&f.driver);
+	packed_driver_publish(&f.driver.packed);
 	fixture_pop(&f);
-	packed_device_push(&f.device, 1, 1, 0);
-	packed_device_publish(&f.device);
+	packed_device_push(&f.device.packed, 1, 1, 0);
+	packed_device_publish(&f.device.packed);
 	assert_int_equal(le16toh(desc[2].flags), 1 << 7 | 1 << 15);
 	desc[2].len = htole32(77);
 	assert_int_equal(fixture_used(&f, &written), 1);
@@ -90,29 +90,29 @@ static void test_format(void **state)
 	/* the second lap */
 	add(&f, 0, 1);
 	add(&f, 2, 1);
-	packed_driver_publish(&f.driver);
+	packed_driver_publish(&f.driver.packed);
 	assert_int_equal(le16toh(desc[0].flags), 1 << 15 | VRING_DESC_F_WRITE);
 	fixture_pop(&f);
 	fixture_pop(&f);
-	packed_device_push(&f.device, 2, 1, 1);
-	packed_device_push(&f.device, 0, 1, 1);
-	packed_device_publish(&f.device);
+	packed_device_push(&f.device.packed, 2, 1, 1);
+	packed_device_push(&f.device.packed, 0, 1, 1);
+	packed_device_publish(&f.device.packed);
 	assert_int_equal(le16toh(desc[0].flags), VRING_DESC_F_WRITE);
 	assert_int_equal(fixture_used(&f, &written), 2);
 	assert_int_equal(fixture_used(&f, &written), 0);
-	assert_false(packed_driver_has_used(&f.driver));
+	assert_false(packed_driver_has_used(&f.driver.packed));
 	fixture_free(&f);
 }
 
 static void test_table(void **state)
 {
-	struct packed_fixture f;
+	struct ring_fixture f;
 	/* NEXT, INDIRECT and the ids say nothing in a table; and that may lie anywhere */
 	struct vring_packed_desc table[3];
 	uint32_t written;
 
 	(void)state;
-	fixture_init(&f, 3, false, true, 5);
+	fixture_init(&f, PACKED, 3, false, true, 5);
 	for (unsigned int i = 0; i < 3; i++)
 		table[i] = (struct vring_packed_desc) {
 			.addr = htole64(fixture_guest(&f, f.data + 1024 + i)),
@@ -122,16 +122,16 @@ static void test_table(void **state)
 					 (i < 2 ? 0 : VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT)),
 		};
 	memcpy(f.data + 3, table, sizeof(table));
-	packed_driver_add_indirect(&f.driver, 2, fixture_guest(&f, f.data + 3), 3);
-	packed_driver_publish(&f.driver);
+	packed_driver_add_indirect(&f.driver.packed, 2, fixture_guest(&f, f.data + 3), 3);
+	packed_driver_publish(&f.driver.packed);
 	assert_int_equal(fixture_pop(&f), 2);
 	assert_int_equal(f.chain.count, 1);
 	assert_int_equal(f.chain.nr_read, 1);
 	assert_int_equal(f.chain.nr_write, 2);
 	assert_ptr_equal(f.chain.iov[2].iov_base, f.data + 1026);
 	assert_int_equal(f.chain.iov[2].iov_len, 3);
-	packed_device_push(&f.device, 2, 1, 5);
-	packed_device_publish(&f.device);
+	packed_device_push(&f.device.packed, 2, 1, 5);
+	packed_device_publish(&f.device.packed);
 	assert_int_equal(fixture_used(&f, &written), 2);
 	assert_int_equal(written, 5);
 	fixture_free(&f);
@@ -145,7 +145,7 @@ struct known {
 };
 
 struct drawn {
-	struct packed_fixture f;
+	struct ring_fixture f;
 	struct rng rng;
 	struct known known[32];
 	unsigned int num, free;		/* descriptors */
@@ -168,7 +168,7 @@ static void draw_add(struct drawn *d)
 		return;
 	for (unsigned int i = 0; i < n; i++)
 		seg[i] = (struct vq_segment) { fixture_guest(&d->f, d->f.data) + slot, 1 + i, i > 0 };
-	packed_driver_add_chain(&d->f.driver, slot, seg, n);
+	packed_driver_add_chain(&d->f.driver.packed, slot, seg, n);
 	d->known[slot] = (struct known) { .count = n, .at = ADDED };
 	d->free -= n;
 	d->order[d->added++] = slot;
@@ -179,12 +179,12 @@ static void draw_pop(struct drawn *d)
 	unsigned int slot;
 
 	if (!d->shown) {
-		assert_false(packed_device_has_avail(&d->f.device));
-		assert_int_equal(packed_device_pop(&d->f.device, &d->f.guest, &d->f.chain), 0);
+		assert_false(packed_device_has_avail(&d->f.device.packed));
+		assert_int_equal(packed_device_pop(&d->f.device.packed, &d->f.guest, &d->f.chain), 0);
 		return;
 	}
 	slot = d->order[0];
-	assert_true(packed_device_has_avail(&d->f.device));
+	assert_true(packed_device_has_avail(&d->f.device.packed));
 	assert_int_equal(fixture_pop(&d->f), slot);
 	assert_int_equal(d->f.chain.count, d->known[slot].count);
 	assert_int_equal(d->f.chain.nr_read, 1);
@@ -207,7 +207,7 @@ static void draw_push(struct drawn *d)
 	forget_first(d->taken, &d->nr_taken, i);
 	d->known[slot].at = RETURNED;
 	d->known[slot].written = rng_below(&d->rng, 3);
-	packed_device_push(&d->f.device, slot, d->known[slot].count, d->known[slot].written);
+	packed_device_push(&d->f.device.packed, slot, d->known[slot].count, d->known[slot].written);
 	d->back[d->nr_back++] = slot;
 }
 
@@ -216,11 +216,11 @@ static void draw_used(struct drawn *d)
 	uint32_t slot, written;
 
 	if (!d->nr_back_shown) {
-		assert_false(packed_driver_has_used(&d->f.driver));
-		assert_int_equal(packed_driver_next_used(&d->f.driver, &slot, &written), 0);
+		assert_false(packed_driver_has_used(&d->f.driver.packed));
+		assert_int_equal(packed_driver_next_used(&d->f.driver.packed, &slot, &written), 0);
 		return;
 	}
-	assert_true(packed_driver_has_used(&d->f.driver));
+	assert_true(packed_driver_has_used(&d->f.driver.packed));
 	slot = fixture_used(&d->f, &written);
 	assert_int_equal(slot, d->back[0]);
 	assert_int_equal(written, d->known[slot].written);
@@ -235,7 +235,7 @@ static void run_drawn(unsigned int num, unsigned int start, unsigned int seed)
 	struct drawn d = { .num = num, .free = num };
 	unsigned int done = 0;
 
-	fixture_init(&d.f, num, false, false, start);
+	fixture_init(&d.f, PACKED, num, false, false, start);
 	rng_seed(&d.rng, seed);
 	for (unsigned int i = 0; i < 20000; i++) {
 		unsigned int before = d.nr_back;
@@ -245,7 +245,7 @@ static void run_drawn(unsigned int num, unsigned int start, unsigned int seed)
 			draw_add(&d);
 			break;
 		case 1:
-			packed_driver_publish(&d.f.driver);
+			packed_driver_publish(&d.f.driver.packed);
 			d.shown = d.added;
 			break;
 		case 2:
@@ -255,7 +255,7 @@ static void run_drawn(unsigned int num, unsigned int start, unsigned int seed)
 			draw_push(&d);
 			break;
 		case 4:
-			packed_device_publish(&d.f.device);
+			packed_device_publish(&d.f.device.packed);
 			d.nr_back_shown = d.nr_back;
 			break;
 		default:
@@ -280,61 +280,61 @@ static void test_drawn(void **state)
 
 static void test_resume(void **state)
 {
-	struct packed_fixture f;
+	struct ring_fixture f;
 	uint32_t written;
 
 	(void)state;
 	for (unsigned int start = 0; start < 14; start++) {
-		fixture_init(&f, 7, true, false, start);
-		packed_driver_disable_calls(&f.driver);
-		packed_device_disable_kicks(&f.device);
+		fixture_init(&f, PACKED, 7, true, false, start);
+		packed_driver_disable_calls(&f.driver.packed);
+		packed_device_disable_kicks(&f.device.packed);
 		submit(&f, 5);
 		serve(&f);
 		drain(&f);
 
 		/* another driver finds the place, and calls as off as they were */
-		memset(&f.driver, 0xff, sizeof(f.driver));
-		packed_driver_init(&f.driver, f.mem, 7, true, f.count);
-		assert_int_equal(f.driver.avail, (start + 5) % 14);
-		assert_int_equal(f.driver.used, f.driver.avail);
-		assert_false(packed_driver_has_used(&f.driver));
-		packed_device_resume(&f.device, f.device.avail, f.device.used);
+		memset(&f.driver.packed, 0xff, sizeof(f.driver.packed));
+		packed_driver_init(&f.driver.packed, f.mem, 7, true, f.count);
+		assert_int_equal(f.driver.packed.avail, (start + 5) % 14);
+		assert_int_equal(f.driver.packed.used, f.driver.packed.avail);
+		assert_false(packed_driver_has_used(&f.driver.packed));
+		packed_device_resume(&f.device.packed, f.device.packed.avail, f.device.packed.used);
 		assert_false(submit(&f, 3));
 		for (unsigned int i = 0; i < 3; i++) {
 			uint16_t id = fixture_pop(&f);
 
-			packed_device_push(&f.device, id, 1, 10 + i);
+			packed_device_push(&f.device.packed, id, 1, 10 + i);
 		}
-		assert_false(packed_device_publish(&f.device));
+		assert_false(packed_device_publish(&f.device.packed));
 		for (unsigned int i = 0; i < 3; i++) {
 			assert_int_equal(fixture_used(&f, &written), i);
 			assert_int_equal(written, 10 + i);
 		}
 		/* one left in flight is seen by whoever comes next */
 		submit(&f, 1);
-		packed_driver_init(&f.driver, f.mem, 7, true, f.count);
-		assert_int_not_equal(f.driver.avail, f.driver.used);
+		packed_driver_init(&f.driver.packed, f.mem, 7, true, f.count);
+		assert_int_not_equal(f.driver.packed.avail, f.driver.packed.used);
 		fixture_free(&f);
 	}
 }
 
 static void expect_bad(uint16_t id)
 {
-	struct packed_fixture f;
+	struct ring_fixture f;
 	uint32_t slot, written;
 
-	fixture_init(&f, 8, false, false, 15);
+	fixture_init(&f, PACKED, 8, false, false, 15);
 	submit(&f, 2);
 	fixture_pop(&f);
-	packed_device_push(&f.device, id, 1, 0);
-	packed_device_publish(&f.device);
-	assert_int_equal(packed_driver_next_used(&f.driver, &slot, &written), -EPROTO);
+	packed_device_push(&f.device.packed, id, 1, 0);
+	packed_device_publish(&f.device.packed);
+	assert_int_equal(packed_driver_next_used(&f.driver.packed, &slot, &written), -EPROTO);
 	fixture_free(&f);
 }
 
 static void test_bad_device(void **state)
 {
-	struct packed_fixture f;
+	struct ring_fixture f;
 	uint32_t slot, written;
 
 	(void)state;
@@ -342,19 +342,19 @@ static void test_bad_device(void **state)
 	expect_bad(8);		/* outside the queue */
 	expect_bad(0xffff);
 	/* the same one twice */
-	fixture_init(&f, 8, false, false, 7);
+	fixture_init(&f, PACKED, 8, false, false, 7);
 	submit(&f, 2);
 	fixture_pop(&f);
-	packed_device_push(&f.device, 0, 1, 0);
-	packed_device_push(&f.device, 0, 1, 0);
-	packed_device_publish(&f.device);
+	packed_device_push(&f.device.packed, 0, 1, 0);
+	packed_device_push(&f.device.packed, 0, 1, 0);
+	packed_device_publish(&f.device.packed);
 	assert_int_equal(fixture_used(&f, &written), 0);
-	assert_int_equal(packed_driver_next_used(&f.driver, &slot, &written), -EPROTO);
+	assert_int_equal(packed_driver_next_used(&f.driver.packed, &slot, &written), -EPROTO);
 	/* a place beside the ring that some device has overwritten */
-	atomic_store(&f.driver.place->avail, 0xffff);
-	atomic_store(&f.driver.place->used, 16);
-	packed_driver_init(&f.driver, f.mem, 8, false, f.count);
-	assert_true(f.driver.avail < 16 && f.driver.used < 16);
+	atomic_store(&f.driver.packed.place->avail, 0xffff);
+	atomic_store(&f.driver.packed.place->used, 16);
+	packed_driver_init(&f.driver.packed, f.mem, 8, false, f.count);
+	assert_true(f.driver.packed.avail < 16 && f.driver.packed.used < 16);
 	fixture_free(&f);
 }
 

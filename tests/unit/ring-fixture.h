@@ -14,13 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <linux/virtio_config.h>
 
-#include "wire/split-device.h"
-#include "wire/split-driver.h"
+#include "wire/vq-device.h"
+#include "wire/vq-driver.h"
 
 #define FIXTURE_BYTES	(2u << 20)
 #define FIXTURE_GUEST	0x40000000ull
 #define FIXTURE_USER	0x7f1200000000ull
+
+enum ring_format { SPLIT, PACKED };
 
 /**
  * struct ring_fixture - both ends of a virtqueue
@@ -30,9 +33,10 @@
 struct ring_fixture {
 	unsigned char *mem;
 	unsigned char *data;
+	uint8_t count[1024];
 	struct guest_memory guest;
-	struct split_driver driver;
-	struct split_device device;
+	struct vq_driver driver;
+	struct vq_device device;
 	struct vq_chain chain;
 };
 
@@ -46,34 +50,67 @@ static inline uint64_t fixture_user(const struct ring_fixture *f, const void *p)
 	return FIXTURE_USER + ((const unsigned char *)p - f->mem);
 }
 
-/* A device at @base on the ring that the driver has */
-static inline void fixture_attach(struct ring_fixture *f, struct split_device *d, uint16_t base)
+/* A device at @start on the ring that the driver has */
+static inline void fixture_attach(struct ring_fixture *f, struct vq_device *d, bool event_idx,
+				  bool indirect, unsigned int start)
 {
-	d->event_idx = f->device.event_idx;
-	d->indirect = f->device.indirect;
-	assert_int_equal(split_device_init(d, &f->guest, f->driver.num,
-					   fixture_user(f, f->driver.desc),
-					   fixture_user(f, f->driver.avail),
-					   fixture_user(f, f->driver.used)), 0);
-	split_device_resume(d, base);
+	struct vq_parts parts = vq_driver_parts(&f->driver);
+	bool packed = f->driver.is_packed;
+	uint64_t features = (uint64_t)packed << VIRTIO_F_RING_PACKED |
+			    (uint64_t)event_idx << VIRTIO_RING_F_EVENT_IDX |
+			    (uint64_t)indirect << VIRTIO_RING_F_INDIRECT_DESC;
+	unsigned int num = packed ? f->driver.packed.num : f->driver.split.num;
+
+	assert_int_equal(vq_device_init(d, &f->guest, features, num, &(struct vq_addresses) {
+		.desc = fixture_user(f, parts.desc),
+		.driver = fixture_user(f, parts.driver),
+		.device = fixture_user(f, parts.device),
+	}), 0);
+	if (packed)
+		packed_device_resume(&d->packed, start, start);
+	else
+		split_device_resume(&d->split, start);
+}
+
+/* A packed ring that has been gone round before is one whose descriptors are all used. */
+static inline void fixture_age_packed(struct packed_driver *d, unsigned int num, unsigned int start)
+{
+	for (unsigned int i = 0; i < num; i++) {
+		unsigned int lap = start < num ? (i < start ? 0 : num) : (i + num < start ? num : 0);
+
+		d->desc[i].flags = htole16(packed_used_flags(lap, num));
+	}
+	atomic_store(&d->place->avail, start);
+	atomic_store(&d->place->used, start);
+}
+
+static inline void fixture_age(struct ring_fixture *f, unsigned int num, unsigned int start)
+{
+	if (f->driver.is_packed) {
+		fixture_age_packed(&f->driver.packed, num, start);
+		return;
+	}
+	ring_store16(&f->driver.split.avail->idx, start, memory_order_relaxed);
+	ring_store16(&f->driver.split.used->idx, start, memory_order_relaxed);
 }
 
 /**
- * fixture_init - make a ring whose indices are all at a given number
+ * fixture_init - make a ring at a given position
  * @f: filled in
+ * @format: SPLIT or PACKED
  * @num: queue size
  * @event_idx: negotiated
  * @indirect: negotiated
- * @start: where the indices begin
+ * @start: where driver and device begin: a split ring's indices, a packed ring's position
  */
-static inline void fixture_init(struct ring_fixture *f, unsigned int num, bool event_idx,
-				bool indirect, uint16_t start)
+static inline void fixture_init(struct ring_fixture *f, enum ring_format format, unsigned int num,
+				bool event_idx, bool indirect, unsigned int start)
 {
 	memset(f, 0, sizeof(*f));
 	f->mem = aligned_alloc(4096, FIXTURE_BYTES);
 	assert_non_null(f->mem);
 	memset(f->mem, 0, FIXTURE_BYTES);
-	f->data = f->mem + (split_ring_bytes(num) + 4095) / 4096 * 4096;
+	f->data = f->mem + (vq_ring_bytes(format, num) + 4095) / 4096 * 4096;
 	f->guest.nr = 1;
 	f->guest.region[0] = (struct guest_region) {
 		.guest = FIXTURE_GUEST,
@@ -82,14 +119,11 @@ static inline void fixture_init(struct ring_fixture *f, unsigned int num, bool e
 		.host = (char *)f->mem,
 	};
 
-	/* once to learn where the parts are, once more to start at the indices */
-	split_driver_init(&f->driver, f->mem, num, event_idx);
-	ring_store16(&f->driver.avail->idx, start, memory_order_relaxed);
-	ring_store16(&f->driver.used->idx, start, memory_order_relaxed);
-	split_driver_init(&f->driver, f->mem, num, event_idx);
-	f->device.event_idx = event_idx;
-	f->device.indirect = indirect;
-	fixture_attach(f, &f->device, start);
+	/* once to learn where the parts are, once more to start there */
+	vq_driver_init(&f->driver, format, f->mem, num, event_idx, f->count);
+	fixture_age(f, num, start);
+	vq_driver_init(&f->driver, format, f->mem, num, event_idx, f->count);
+	fixture_attach(f, &f->device, event_idx, indirect, start);
 }
 
 static inline void fixture_free(struct ring_fixture *f)
@@ -100,17 +134,48 @@ static inline void fixture_free(struct ring_fixture *f)
 /* The device takes one request, which is there */
 static inline uint16_t fixture_pop(struct ring_fixture *f)
 {
-	assert_int_equal(split_device_pop(&f->device, &f->guest, &f->chain), 1);
+	assert_int_equal(vq_device_pop(&f->device, &f->guest, &f->chain), 1);
 	return f->chain.head;
 }
 
-/* The driver takes one completion, which is there */
+/* The driver takes one completion, which is there; returns what names it in the ring */
 static inline uint32_t fixture_used(struct ring_fixture *f, uint32_t *written)
 {
 	uint32_t id;
 
-	assert_int_equal(split_driver_next_used(&f->driver, &id, written), 1);
+	assert_int_equal(vq_driver_next_used(&f->driver, &id, written), 1);
 	return id;
+}
+
+/* One device-writable segment of a given length */
+static inline void add(struct ring_fixture *f, unsigned int slot, uint32_t len)
+{
+	struct vq_segment seg = { fixture_guest(f, f->data), len, true };
+
+	vq_driver_add_chain(&f->driver, slot, &seg, 1);
+}
+
+/* Pops and returns all there is; returns whether the driver is to be called */
+static inline bool serve(struct ring_fixture *f)
+{
+	while (vq_device_pop(&f->device, &f->guest, &f->chain) == 1)
+		vq_device_push(&f->device, &f->chain, 0);
+	return vq_device_publish(&f->device);
+}
+
+static inline void drain(struct ring_fixture *f)
+{
+	uint32_t id, written;
+
+	while (vq_driver_next_used(&f->driver, &id, &written) == 1)
+		;
+}
+
+static inline bool submit(struct ring_fixture *f, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		add(f, i, 1);
+	return vq_driver_publish(&f->driver);
 }
 
 #endif

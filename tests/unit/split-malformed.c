@@ -79,10 +79,10 @@ static void put(struct ring_fixture *f, struct vring_desc *to, const struct vrin
 
 static void show(struct ring_fixture *f, uint16_t head, uint16_t count)
 {
-	uint16_t idx = f->driver.avail_idx;
+	uint16_t idx = f->driver.split.avail_idx;
 
-	ring_store16(&f->driver.avail->ring[idx % NUM], head, memory_order_relaxed);
-	ring_store16(&f->driver.avail->idx, idx + count, memory_order_release);
+	ring_store16(&f->driver.split.avail->ring[idx % NUM], head, memory_order_relaxed);
+	ring_store16(&f->driver.split.avail->idx, idx + count, memory_order_release);
 }
 
 static void test_shapes(void **state)
@@ -94,13 +94,13 @@ static void test_shapes(void **state)
 		int ret;
 
 		/* near the wrap, where an index is easily taken for another */
-		fixture_init(&f, NUM, i % 2, !s->no_indirect, 65535 - i % 3);
+		fixture_init(&f, SPLIT, NUM, i % 2, !s->no_indirect, 65535 - i % 3);
 		for (unsigned int j = 0; j < 4; j++) {
-			put(&f, &f.driver.desc[j], &s->ring[j]);
+			put(&f, &f.driver.split.desc[j], &s->ring[j]);
 			put(&f, &((struct vring_desc *)f.data)[j], &s->table[j]);
 		}
 		show(&f, 0, 1);
-		ret = split_device_pop(&f.device, &f.guest, &f.chain);
+		ret = split_device_pop(&f.device.split, &f.guest, &f.chain);
 		if (ret != s->ret)
 			fail_msg("%s: %d, not %d", s->name, ret, s->ret);
 		fixture_free(&f);
@@ -111,11 +111,11 @@ static void expect_head(uint16_t head, uint16_t count, int ret)
 {
 	struct ring_fixture f;
 
-	fixture_init(&f, NUM, false, false, 65530);
+	fixture_init(&f, SPLIT, NUM, false, false, 65530);
 	for (unsigned int i = 0; i < NUM; i++)
-		put(&f, &f.driver.desc[i], &(struct vring_desc) { 512, 16, 0, 0 });
+		put(&f, &f.driver.split.desc[i], &(struct vring_desc) { 512, 16, 0, 0 });
 	show(&f, head, count);
-	assert_int_equal(split_device_pop(&f.device, &f.guest, &f.chain), ret);
+	assert_int_equal(split_device_pop(&f.device.split, &f.guest, &f.chain), ret);
 	fixture_free(&f);
 }
 
@@ -138,13 +138,13 @@ static void test_too_many_segments(void **state)
 
 	(void)state;
 	for (unsigned int n = VQ_IOV_MAX; n <= VQ_IOV_MAX + 1; n++) {
-		fixture_init(&f, NUM, false, true, 0);
+		fixture_init(&f, SPLIT, NUM, false, true, 0);
 		table = (struct vring_desc *)f.data;
 		for (unsigned int i = 0; i < n; i++)
 			put(&f, &table[i], &(struct vring_desc) { 8192, 512, i + 1 < n ? N : 0, i + 1 });
-		split_driver_add_indirect(&f.driver, 0, fixture_guest(&f, table), n);
-		split_driver_publish(&f.driver);
-		assert_int_equal(split_device_pop(&f.device, &f.guest, &f.chain),
+		split_driver_add_indirect(&f.driver.split, 0, fixture_guest(&f, table), n);
+		split_driver_publish(&f.driver.split);
+		assert_int_equal(split_device_pop(&f.device.split, &f.guest, &f.chain),
 				 n <= VQ_IOV_MAX ? 1 : -E2BIG);
 		fixture_free(&f);
 	}
@@ -157,14 +157,14 @@ static void test_segment_over_regions(void **state)
 	struct ring_fixture f;
 
 	(void)state;
-	fixture_init(&f, NUM, false, true, 0);
+	fixture_init(&f, SPLIT, NUM, false, true, 0);
 	f.guest.region[f.guest.nr++] = (struct guest_region) {
 		.guest = FIXTURE_GUEST + FIXTURE_BYTES,
 		.user = 0x1000,
 		.size = sizeof(second),
 		.host = second,
 	};
-	f.driver.desc[0] = (struct vring_desc) {
+	f.driver.split.desc[0] = (struct vring_desc) {
 		.addr = htole64(FIXTURE_GUEST + FIXTURE_BYTES - 100),
 		.len = htole32(300),
 		.flags = htole16(W),
@@ -179,7 +179,7 @@ static void test_segment_over_regions(void **state)
 	fixture_free(&f);
 
 	/* a table must be in one piece */
-	fixture_init(&f, NUM, false, true, 0);
+	fixture_init(&f, SPLIT, NUM, false, true, 0);
 	f.guest.region[0].size -= 4096;
 	f.guest.region[f.guest.nr++] = (struct guest_region) {
 		.guest = FIXTURE_GUEST + FIXTURE_BYTES - 4096,
@@ -187,13 +187,13 @@ static void test_segment_over_regions(void **state)
 		.size = sizeof(second),
 		.host = second,
 	};
-	f.driver.desc[0] = (struct vring_desc) {
+	f.driver.split.desc[0] = (struct vring_desc) {
 		.addr = htole64(FIXTURE_GUEST + FIXTURE_BYTES - 4096 - 16),
 		.len = htole32(32),
 		.flags = htole16(I),
 	};
 	show(&f, 0, 1);
-	assert_int_equal(split_device_pop(&f.device, &f.guest, &f.chain), -EFAULT);
+	assert_int_equal(split_device_pop(&f.device.split, &f.guest, &f.chain), -EFAULT);
 	fixture_free(&f);
 }
 
@@ -205,7 +205,7 @@ static void test_ring_places(void **state)
 	struct ring_fixture f;
 
 	(void)state;
-	fixture_init(&f, NUM, false, false, 0);
+	fixture_init(&f, SPLIT, NUM, false, false, 0);
 	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_USER, avail, used), 0);
 	/* each part on its alignment */
 	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_USER + 8, avail, used), -EFAULT);
