@@ -87,10 +87,10 @@ demo: all
 	scripts/dataplane run poll-max-ns --short
 
 check: tests
-	@B=$(B) tests/run
+	@B=$(B) tests/run -j 2
 
 check-full: tests
-	@B=$(B) CHECK_FULL=1 tests/run
+	@B=$(B) CHECK_FULL=1 tests/run -j 2
 
 check-guest: all
 	@scripts/install-deps guest

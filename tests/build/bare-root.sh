@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
+# alone: make takes all CPUs
 # timeout: 1200
 # From a clean clone on a bare root of this distribution, `make demo` installs
 # what is missing and does it all; once that is so, make does nothing again, and

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
+# alone: make takes all CPUs
 # Everything builds without a warning with each compiler that is here, and
 # building again does nothing.
 . "$(dirname "$0")/../lib.sh"

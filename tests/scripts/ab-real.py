@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
+# alone: fio and what it runs against poll
 """dataplane ab on real programs: a target that burns 1 ms a request is slower, and scripts are told."""
 
 import json

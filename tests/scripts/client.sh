@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
+# alone: fio and what it runs against poll
 # --client hands the job to fio servers, here two on ports of loopback; their figures are added up, their histograms merged.
 . "$(dirname "$0")/../fio.sh"
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
+# alone: fio and what it runs against poll
 # dataplane match with real programs: QEMU's and ours run the same point, each over its own protocol.
 . "$(dirname "$0")/../fio.sh"
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
+# alone: fio and what it runs against poll
 # The study of the release sniff test with real programs, at its largest number of jobs.
 . "$(dirname "$0")/../fio.sh"
 

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
+# alone: fio and what it runs against poll
 # The study poll-max-ns runs over NBD too: an iothread that polls its sockets for
 # longer than a request takes sleeps less than one that does not poll.
 . "$(dirname "$0")/../lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
+# alone: fio and what it runs against poll
 # The study of wake-ups runs with the real programs: our target, qemu-nbd that
 # serves one client at a time, our engine and fio's own.
 . "$(dirname "$0")/../lib.sh"
