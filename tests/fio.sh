@@ -182,6 +182,30 @@ _printed_more_than()
 	(($(_stats_printed) > $1))
 }
 
+# in_flight N: the target has been given N requests to read or write
+in_flight()
+{
+	target_stats _stats
+	[ "$(value _stats "sums('requests', 'read') + sums('requests', 'write')")" = "$1" ]
+}
+
+# target_cpu_us: CPU time of the target's threads
+target_cpu_us()
+{
+	cat "/proc/$target_pid"/task/*/schedstat | awk '{ ns += $1 } END { printf "%d\n", ns / 1000 }'
+}
+
+# idles TENTHS-OF-PERCENT: for half a second the target takes no more of a CPU than that
+idles()
+{
+	local before took
+	before=$(target_cpu_us)
+	sleep 0.5
+	took=$(($(target_cpu_us) - before))
+	echo "$took us of CPU in 0.5 s"
+	((took <= $1 * 500))
+}
+
 # fio_runs: wait until the target gets requests from start_fio's fio
 fio_runs()
 {

@@ -4,12 +4,6 @@
 # that is idle, shaking hands, or deaf does not keep the target from that.
 . "$(dirname "$0")/target.sh"
 
-in_flight()
-{
-	target_stats _stats
-	[ "$(value _stats "sums('requests', 'read')")" = "$1" ]
-}
-
 end_clients()
 {
 	kill -KILL "$clients"

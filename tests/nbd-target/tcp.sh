@@ -33,9 +33,9 @@ listens
 [ "$where" = "127.0.0.1:$port" ] || fail "listens on $where"
 uri=nbd://127.0.0.1:$port/
 stock_passes --name=job --rw=randwrite --bsrange=512-256k --iodepth=32 --size=16m --verify=crc32c
-# With Nagle's algorithm on either end a request would take 40 ms.
+# With Nagle's algorithm on either end requests would take 40 ms.
 stock_passes --name=job --rw=randread --bs=512 --iodepth=1 --size=256k
-holds fio.json "jobs[0]['read']['lat_ns']['mean'] < 20e6"
+holds fio.json "jobs[0]['read']['clat_ns']['percentile']['50.000000'] < 20e6"
 # Many small replies at once
 stock_passes --name=job --rw=randwrite --bs=512 --iodepth=64 --size=1m
 

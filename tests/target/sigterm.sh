@@ -7,8 +7,7 @@
 for mode in block poll adaptive; do
 	start_target --backend ram --size 16M --delay fixed:1s --stats stats.json
 	start_fio --wait_mode=$mode --name=job --rw=randwrite --bs=4k --iodepth=8 --number_ios=8 --size=1m
-	fio_runs
-	sleep 0.2
+	wait_for 10 in_flight 8 || fail "no requests"
 	kill -TERM "$target_pid"
 	stop_target || fail "status $?"
 	[ ! -e "$socket" ] || fail "the socket is still there"

@@ -330,9 +330,7 @@ static int opens(const char *name, uint64_t size, uint32_t block_size, bool dire
 static void test_what_opens(void **state)
 {
 	(void)state;
-	strcpy(path, "/tmp/file-backend.XXXXXX");
-	file = mkstemp(path);
-	assert_true(file >= 0);
+	make_file();
 	assert_int_equal(opens(path, 0, 512, false), -EINVAL);
 	assert_int_equal(ftruncate(file, 10000), 0);
 	assert_int_equal(opens(path, 0, 512, false), -EINVAL);
@@ -347,7 +345,6 @@ static void test_what_opens(void **state)
 	if (backend.align > 1)
 		assert_int_equal(opens(path, 8192, backend.align / 2, true), -EINVAL);
 	close(file);
-	unlink(path);
 }
 
 static const struct CMUnitTest other_tests[] = {

@@ -14,7 +14,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libaio.h>
 #include <liburing.h>
+#include <limits.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +46,7 @@ static const struct mode *mode;
 static struct iothread it;
 static struct channel channel;
 static struct backend backend;
-static char path[64];
+static char path[64];		/* of a file that has no name any more, so that none is left */
 static int file;		/* the same file, as somebody else sees it */
 static char *mem;		/* aligned, as large as the file, two blocks on either side */
 static int opened;
@@ -94,15 +96,24 @@ static inline struct backend_config file_config(void)
 	};
 }
 
-static inline int set_up(void **state)
+static inline void make_file(void)
 {
 	const char *tmp = getenv("TMPDIR");
+	char name[PATH_MAX];
+
+	snprintf(name, sizeof(name), "%s/file-backend.XXXXXX", tmp ? : "/tmp");
+	file = mkstemp(name);
+	assert_true(file >= 0);
+	unlink(name);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+}
+
+static inline int set_up(void **state)
+{
 	struct backend_config config = file_config();
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/file-backend.XXXXXX", tmp && strlen(tmp) < 32 ? tmp : "/tmp");
-	file = mkstemp(path);
-	assert_true(file >= 0);
+	make_file();
 	assert_int_equal(ftruncate(file, BLOCKS * BLOCK), 0);
 	assert_int_equal(backend_open(&backend, &config), 0);
 	assert_int_equal(backend.size, BLOCKS * BLOCK);
@@ -118,7 +129,6 @@ static inline int tear_down(void **state)
 	munmap(mem - BLOCK, (BLOCKS + 2) * BLOCK);
 	backend_close(&backend);
 	close(file);
-	unlink(path);
 	return 0;
 }
 
@@ -220,11 +230,19 @@ static inline void assert_zeroes(uint64_t block, uint64_t nr)
 /* Whether the kernel has what the mode needs */
 static inline bool can_run(const struct mode *m)
 {
+	io_context_t context = NULL;
 	struct io_uring ring;
-	int ret = m->aio == &io_uring_aio ? io_uring_queue_init(1, &ring, 0) : 0;
+	int ret = 0;
 
-	if (m->aio == &io_uring_aio && !ret)
-		io_uring_queue_exit(&ring);
+	if (m->aio == &io_uring_aio) {
+		ret = io_uring_queue_init(1, &ring, 0);
+		if (!ret)
+			io_uring_queue_exit(&ring);
+	} else if (m->aio == &native_aio) {
+		ret = io_setup(1, &context);
+		if (!ret)
+			io_destroy(context);
+	}
 	if (ret)
 		print_message("left out: %s: %s\n", m->name, strerror(-ret));
 	return !ret;

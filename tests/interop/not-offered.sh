@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# qemu-storage-daemon has no packed rings: a job that asks for them is refused in a sentence.
+# qemu-storage-daemon has no packed rings and keeps no record of requests in flight: a job
+# that asks for one or the other is refused in a sentence.
 . "$(dirname "$0")/../fio.sh"
 
 requires qemu-storage-daemon --version
@@ -11,6 +12,11 @@ qemu-storage-daemon --blockdev driver=file,node-name=disk,filename=disk \
 qemu=$!
 cleanup_fn stop $qemu
 wait_for 10 test -S "$socket" || { cat qemu.log; fail "no qemu-storage-daemon"; }
-fio_fails 'offers no packed ring' --packed=1 --name=job --rw=randread --bs=4k --size=1m
-did_nothing || fail "I/O all the same"
+while read -r option text; do
+	fio_fails "$text" "$option" --name=job --rw=randread --bs=4k --size=1m
+	did_nothing || fail "$option: I/O all the same"
+done <<END
+--packed=1 offers no packed ring
+--reconnect=1 keeps no record of requests in flight
+END
 fio_passes --name=job --rw=randwrite --bs=4k --size=1m --verify=crc32c
