@@ -14,7 +14,8 @@ from .study import job_text, variables_of
 
 _PATIENCE_S = 30
 # What fio calls a type (it has the same word for many), and what that is.
-_TYPES = {"integer value": "a whole number", "boolean value": "0 or 1", "string with time postfix": "a time such as 10s",
+_WHOLE = "a whole number"
+_TYPES = {"integer value": _WHOLE, "boolean value": "0 or 1", "string with time postfix": "a time such as 10s",
           "string": "a number such as 4k"}
 
 
@@ -47,28 +48,26 @@ def _ask(text, job):
     except subprocess.TimeoutExpired:
         raise Refused(f"{job.name}: fio has not read it within {_PATIENCE_S} s") from None
     if done.returncode:
-        raise Refused(f"{job.name}: " + (told(done.stderr, done.stdout, text)
+        raise Refused(f"{job.name}: " + (told(done.stderr, text)
                                          or f"fio --parse-only: exit status {done.returncode}"))
 
 
 def cause(directory, settings):
     """What fio said about its failing in a run, for a message; SETTINGS is the text of the job, filled in."""
-    return told(host.read(directory / "fio.err"), host.read(directory / "fio.json"), settings)
+    return told(host.read(directory / "fio.err"), settings)
 
 
-def told(errors, valid, settings):
+def told(errors, settings):
     """What fio did not take of SETTINGS, and what it would have, in one line.
 
-    ERRORS is what fio said on stderr, the last line of which is told if none is about SETTINGS; which values are VALID
-    goes where the result would.
+    ERRORS is what fio said on stderr, the last line of which is told if none is about SETTINGS.
     """
     said = [line.strip().removeprefix("fio: ") for line in errors.splitlines() if line.strip()]
-    valid = [match[1] for match in re.finditer(r"^\s*(?:valid values)?\s*:\s*(\S+)", valid, re.M)]
     out = []
     for number, line in enumerate(said):
         failed, bad = re.match(r"failed parsing (\w+)(=.*)?", line), re.match(r"Bad option <(.*)>", line, re.I)
         if failed:
-            out.append(_refused(failed[1], failed[2], said[number - 1] if number else "", valid, settings))
+            out.append(_refused(failed[1], failed[2], said[number - 1] if number else "", settings))
         elif bad:
             meant = said[number + 1] if said[number + 1:] and said[number + 1].startswith("Did you mean") else ""
             out.append(f"{bad[1]}: neither fio nor the engine has such an option{'; ' + meant if meant else ''}")
@@ -77,28 +76,30 @@ def told(errors, valid, settings):
     return "; ".join(dict.fromkeys(out)) or (said[-1] if said else "")
 
 
-def _refused(option, value, before, valid, settings):
+def _refused(option, value, before, settings):
     """OPTION was refused, with "=VALUE" where fio tells it; BEFORE is the line that fio said just before that."""
     if not value or "${" in value:
         given = dict.fromkeys(v.strip() for v in re.findall(rf"^\s*{option}\s*=(.*)$", settings, re.M))
         value = "=" + " or ".join(given) if given else ""
-    text = option + value
-    if valid:
-        return f"{text}: accepted: {', '.join(valid)}"
-    wants = _wants(option, settings)
-    # "invalid external ioengine path" and the like, but nothing of another job or option.
-    why = "" if not before or re.search(r"out of range|dropped|failed parsing|suffix", before) else before
-    return f"{text}: {why or 'fio does not take that'}{'; wants ' + wants if wants and not why else ''}"
+    if option == "ioengine" and before:
+        return f"{option}{value}: {before}"
+    return f"{option}{value}: {_accepted(option, settings) or 'fio does not take that'}"
 
 
-def _wants(option, settings):
-    """What fio's help, or the engine's, says about OPTION; empty where it says nothing."""
+def _accepted(option, settings):
+    """What fio's help, or the engine's, says that OPTION may be; empty where it says nothing."""
     engine = re.search(r"^\s*ioengine\s*=\s*(?:external:)?(\S+)", settings, re.M)
     said = host.lines(["fio", f"--enghelp={engine[1]},{option}"]) if engine else []
     if not any("type:" in line for line in said):
         said = host.lines(["fio", f"--cmdhelp={option}"])
+    valid = [match[1] for line in said if (match := re.match(r"(?:valid values)?\s*:\s*(\S+)", line))]
+    if valid:
+        return f"accepted: {', '.join(valid)}"
     about = {key.strip(): value.strip() for key, colon, value in (line.partition(":") for line in said) if colon}
-    kind = _TYPES.get(about.get("type", "").partition(" (")[0], "")
+    kind = _TYPES.get(about.get("type", "").partition(" (")[0])
+    if not kind:
+        return ""
     low, high = (re.search(rf"{end}=(\d+)", about.get("range", "")) for end in ("min", "max"))
-    limits = f", {low[1]} to {high[1]}" if low and high and kind != "0 or 1" else f", {low[1]} or more" if low and kind != "0 or 1" else ""
-    return f"{kind}{limits}" + (f" ({about[option]})" if option in about else "") if kind else ""
+    if low and kind == _WHOLE:
+        kind += f", {low[1]} to {high[1]}" if high else f", {low[1]} or more"
+    return f"fio does not take that; wants {kind}" + (f" ({about[option]})" if option in about else "")

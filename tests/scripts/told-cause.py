@@ -44,6 +44,8 @@ class Cause(unittest.TestCase):
                              ("more=thread,merge=xx", "merge=xx: fio does not take that; wants a number such as 4k (Reads or writes of"),
                              ("more=thread,stuck_timeout=0", "stuck_timeout=0: fio does not take that; wants a whole number, 1 to 86400 ("),
                              ("more=thread,packed=maybe", "packed=maybe: fio does not take that; wants 0 or 1 ("),
+                             ("more=thread,wait_mode=never\nbs=4z", "bs=4z: fio does not take that; wants a whole number, 1 or more "
+                              "(Block size unit); wait_mode=block or never: accepted: block, poll, adaptive"),
                              ("more=thread,frob=1", "frob=1: neither fio nor the engine has such an option"),
                              ("more=thread,iodepth=0x", "iodepth=0x: fio does not take that; wants a whole number, 1 or more (")):
             others = [w for w in ("wait_mode=block", "more=thread") if not given.startswith(w.partition("=")[0])]
