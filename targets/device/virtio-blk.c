@@ -61,6 +61,25 @@ void blk_device_init(struct blk_device *dev, struct backend *backend, uint32_t b
 		dev->features |= FEATURE(VIRTIO_BLK_F_RO);
 }
 
+/* VIRTIO 1.2, 5.2.6.2: without a cache, or a way to flush it, a write is stable once it is done. */
+static void set_durable(struct blk_device *dev)
+{
+	/* relaxed: requests that come at the same time may be taken for earlier or later ones */
+	atomic_store_explicit(&dev->durable, dev->write_through || !dev->config.wce,
+			      memory_order_relaxed);
+}
+
+/**
+ * blk_device_negotiated - the driver has accepted features
+ * @dev: the device
+ * @features: those of them that both know
+ */
+void blk_device_negotiated(struct blk_device *dev, uint64_t features)
+{
+	dev->write_through = !(features & FEATURE(VIRTIO_BLK_F_FLUSH));
+	set_durable(dev);
+}
+
 /**
  * blk_device_write_config - the driver writes to configuration space
  * @dev: the device
@@ -81,6 +100,7 @@ int blk_device_write_config(struct blk_device *dev, uint32_t offset, uint32_t si
 	if (offset != offsetof(struct virtio_blk_config, wce) || size != 1 || *wce > 1)
 		return -EINVAL;
 	dev->config.wce = *wce;
+	set_durable(dev);
 	return 0;
 }
 
@@ -155,10 +175,9 @@ static bool is_read_only(const struct vblk_request *r)
 	return r->dev->features & FEATURE(VIRTIO_BLK_F_RO);
 }
 
-/* VIRTIO 1.2, 5.2.6.2: without a cache, or a way to flush it, a write is stable once it is done. */
 static unsigned int fua(const struct blk_device *dev)
 {
-	return dev->write_through || !dev->config.wce ? BLK_FUA : 0;
+	return atomic_load_explicit(&dev->durable, memory_order_relaxed) ? BLK_FUA : 0;
 }
 
 static int finish(struct vblk_request *r, uint8_t status)

@@ -2,6 +2,7 @@
 #ifndef TARGETS_DEVICE_VIRTIO_BLK_H
 #define TARGETS_DEVICE_VIRTIO_BLK_H
 
+#include <stdatomic.h>
 #include <linux/virtio_blk.h>
 #include "targets/backend/channel.h"
 #include "wire/chain.h"
@@ -12,7 +13,9 @@
  * @features: feature bits offered, without transport features
  * @config: configuration space, little-endian; @config.wce is what the driver wrote last
  * @block_size: smallest unit of I/O in bytes
- * @write_through: the driver has no flush, so what it writes is to be durable when it is done
+ * @write_through: the driver has no flush
+ * @durable: what it writes is to be durable when it is done; all that changes while iothreads
+ *	serve the device
  */
 struct blk_device {
 	struct backend *backend;
@@ -20,6 +23,7 @@ struct blk_device {
 	struct virtio_blk_config config;
 	uint32_t block_size;
 	bool write_through;
+	atomic_bool durable;
 };
 
 /* Pieces of one direction, consumed from the front. */
@@ -57,6 +61,7 @@ struct vblk_request {
 
 void blk_device_init(struct blk_device *dev, struct backend *backend, uint32_t block_size,
 		     bool read_only, unsigned int num_queues);
+void blk_device_negotiated(struct blk_device *dev, uint64_t features);
 int blk_device_write_config(struct blk_device *dev, uint32_t offset, uint32_t size,
 			    const void *data);
 int vblk_submit(struct vblk_request *r, struct blk_device *dev, struct channel *channel);

@@ -36,13 +36,16 @@ static int get_features(struct session *s, struct vu_msg *msg)
 	return reply_u64(msg, offered(s));
 }
 
-/* Running rings go on: the message must not disable them. What it changes counts from their next start. */
+/*
+ * Running rings go on: the message must not disable them. What it changes of the rings counts
+ * from their next start.
+ */
 static int set_features(struct session *s, struct vu_msg *msg)
 {
 	if (msg->u64 & ~offered(s))
 		return -EINVAL;
 	s->features = msg->u64;
-	s->dev.write_through = !(s->features >> VIRTIO_BLK_F_FLUSH & 1);
+	blk_device_negotiated(&s->dev, s->features);
 	return 0;
 }
 

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include "targets/vhost-user/server.h"
 #include "targets/vhost-user/session.h"
 
@@ -90,32 +89,27 @@ static void *session_main(void *arg)
 
 static int start_session(struct server *srv, int sock)
 {
-	struct session *s;
+	struct session *s = session_new(srv, sock, srv->next_id++);
 	pthread_attr_t attr;
 	pthread_t thread;
 	int ret;
 
-	s = session_new(srv, sock, srv->next_id++);
 	if (!s)
 		return -ENOMEM;
-
-	pthread_mutex_lock(&srv->lock);
-	s->next = srv->sessions;
-	srv->sessions = s;
-	srv->nr_sessions++;
-	pthread_mutex_unlock(&srv->lock);
-
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	ret = -pthread_create(&thread, &attr, session_main, s);
-	pthread_attr_destroy(&attr);
-	if (ret) {
-		remove_session(srv, s);
-		pthread_mutex_lock(&srv->lock);
-		srv->nr_sessions--;
-		pthread_mutex_unlock(&srv->lock);
-		session_free(s);
+	/* The session's thread comes for the lock before it needs its place in the list. */
+	pthread_mutex_lock(&srv->lock);
+	ret = srv->nr_sessions < SESSIONS_MAX ? -pthread_create(&thread, &attr, session_main, s) : -EUSERS;
+	if (!ret) {
+		s->next = srv->sessions;
+		srv->sessions = s;
+		srv->nr_sessions++;
 	}
+	pthread_mutex_unlock(&srv->lock);
+	pthread_attr_destroy(&attr);
+	if (ret)
+		session_free(s);
 	return ret;
 }
 
@@ -128,18 +122,10 @@ void server_accept(struct server *s)
 	int sock;
 
 	while ((sock = listener_accept(&s->listener)) >= 0) {
-		int ret;
+		int ret = start_session(s, sock);
 
-		pthread_mutex_lock(&s->lock);
-		ret = s->nr_sessions < SESSIONS_MAX ? 0 : -EUSERS;
-		pthread_mutex_unlock(&s->lock);
-		if (!ret)
-			ret = start_session(s, sock);
-		if (ret) {
+		if (ret)
 			listener_turn_away(&s->listener, ret);
-			if (ret == -EUSERS)
-				close(sock);
-		}
 	}
 }
 

@@ -17,6 +17,7 @@
  * @call_fd: -1 without
  * @err_fd: -1 without
  * @enabled: by SET_VRING_ENABLE
+ * @running: an iothread serves it
  * @inflight: its record of what is in flight, while @running
  * @recover: the front end has given the record, and no queue was started with it yet
  */
@@ -38,6 +39,7 @@ struct vu_vring {
 /**
  * struct session - one connected front end: a device of its own on the shared backend
  * @server: who accepted it
+ * @next: the one that came before it, under the server's lock
  * @sock: the connection
  * @id: for messages, and to spread sessions over iothreads
  * @dev: the device it sees

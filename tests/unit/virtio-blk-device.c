@@ -334,10 +334,10 @@ static void test_write_through(void **state)
 	request(VIRTIO_BLK_T_OUT, 0, 512, false);
 	assert_int_equal(asked_flags, 0);
 	/* the driver has no flush */
-	dev.write_through = true;
+	blk_device_negotiated(&dev, 0);
 	request(VIRTIO_BLK_T_OUT, 0, 512, false);
 	assert_int_equal(asked_flags, BLK_FUA);
-	dev.write_through = false;
+	blk_device_negotiated(&dev, 1ull << VIRTIO_BLK_F_FLUSH);
 	blk_device_write_config(&dev, offsetof(struct virtio_blk_config, wce), 1, &off);
 	request(VIRTIO_BLK_T_OUT, 0, 512, false);
 	assert_int_equal(asked_flags, BLK_FUA);
