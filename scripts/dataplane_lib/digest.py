@@ -251,11 +251,10 @@ def _warnings(meta, arms, runs):
     if middles and max(middles) > rtt.CHANGED * min(middles):
         out.append(f"The arms' median round trips differ: {min(middles):.0f} to {max(middles):.0f} ns.")
     out += _times(meta, runs)
-    few = [a for a in arms if a["few_beyond"]]
-    if few:
-        lowest = min(p for a in few for p in a["few_beyond"])
-        out.append(f"Beyond lat p{lowest:g}{'' if lowest == max(metrics.PERCENTILES) else ' and what is above it'} lie fewer than {metrics.FEWEST_BEYOND} I/Os "
-                   f"in {len(few)} of {len(arms)} arms: there these tell of single I/Os.")
+    few = [(p, sum(p in a["few_beyond"] for a in arms)) for p in metrics.PERCENTILES]
+    if any(n for _, n in few):
+        told = ", ".join(f"p{p:g} in {n} of {len(arms)} arms" for p, n in few if n)
+        out.append(f"Fewer than {metrics.FEWEST_BEYOND} I/Os lie beyond lat {told}: there it tells of single I/Os.")
     if meta["study"]["repeats"] < 3:
         n = meta["study"]["repeats"]
         out.append(f"Only {n} {'run' if n == 1 else 'runs'} an arm: the spread is a rough guide, small differences mean nothing.")

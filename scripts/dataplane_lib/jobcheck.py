@@ -63,6 +63,9 @@ def told(errors, settings):
     ERRORS is what fio said on stderr, the last line of which is told if none is about SETTINGS.
     """
     said = [line.strip().removeprefix("fio: ") for line in errors.splitlines() if line.strip()]
+    if "failed to load engine" in said[1:]:
+        # Why is said first, by the engine itself or by the loader.
+        return said[0]
     out = []
     for number, line in enumerate(said):
         failed, bad = re.match(r"failed parsing (\w+)(=.*)?", line), re.match(r"Bad option <(.*)>", line, re.I)

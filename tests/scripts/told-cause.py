@@ -4,6 +4,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -60,8 +61,21 @@ class Cause(unittest.TestCase):
         job = Path(self.out.parent) / "job.fio"
         job.write_text(Path(JOB).read_text().replace("vhost-user-blk.so", "vhost-user-nix.so"))
         done = self.sweep("--vary", "wait_mode=block,poll", job=job)
-        self.assertIn("vhost-user-nix.so: invalid external ioengine path", done.stderr)
+        self.assertRegex(done.stderr, "invalid external ioengine path.*vhost-user-nix.so")
         self.assertNotIn("socket", done.stderr)
+
+    def test_engine_of_another_fio(self):
+        """So is one that was built for another fio, in its own words."""
+        other = Path(self.out.parent) / "other.so"
+        built = (BUILD / "engines" / "vhost-user-blk.so").read_bytes()
+        version = subprocess.run(["fio", "--version"], capture_output=True, check=True).stdout.strip()
+        other.write_bytes(built.replace(version, b"fio-" + b"9" * (len(version) - 4)))
+        job = Path(self.out.parent) / "job.fio"
+        job.write_text(Path(JOB).read_text().replace("external:${FIO_DATAPLANE}/engines/vhost-user-blk.so", f"external:{other}"))
+        done = self.sweep("--vary", "wait_mode=block,poll", job=job)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("built for fio-9", done.stderr)
+        self.assertNotIn("no such option", done.stderr)
 
     def test_embedded(self):
         """So is an option of the target inside virtio-poll."""
