@@ -112,10 +112,16 @@ class Session:
     def answer(self, _flags, kind, cookie, offset, n):
         assert kind != nbd.READ or not self.server.max or n <= self.server.max, "too large"
         data = self.execute(kind, offset, n)
-        if self.structured and kind == nbd.READ:
-            self.send(chunk(cookie, nbd.OFFSET_DATA, content(offset, data)))
-        else:
-            self.send(simple(cookie, data=data))
+        self.send(self.read_reply(cookie, offset, data) if kind == nbd.READ else simple(cookie))
+
+    def read_reply(self, cookie, offset, data):
+        if self.structured:
+            return chunk(cookie, nbd.OFFSET_DATA, content(offset, data))
+        return simple(cookie, data=data)
+
+    def half(self, cookie, offset, n):
+        """A reply to a read, up to the middle of its data."""
+        self.send(self.read_reply(cookie, offset, bytes(n))[:-(n // 2)])
 
     act_answer = answer
     act_no_greeting = act_leave_handshake = None
@@ -139,7 +145,7 @@ class Session:
         self.send(bytes(64))
 
     def act_truncate(self, _flags, _kind, cookie, offset, n):
-        self.send(chunk(cookie, nbd.OFFSET_DATA, content(offset, bytes(n)))[:20 + 8 + n // 2])
+        self.half(cookie, offset, n)
         raise Gone
 
     def act_truncate_header(self, _flags, _kind, cookie, _offset, _n):
@@ -153,7 +159,7 @@ class Session:
         self.execute(kind, offset, n)
 
     def act_silence_midway(self, _flags, _kind, cookie, offset, n):
-        self.send(chunk(cookie, nbd.OFFSET_DATA, content(offset, bytes(n)))[:20 + 8 + n // 2])
+        self.half(cookie, offset, n)
         self.take(1 << 30)
 
     # Errors, all proper

@@ -36,6 +36,7 @@ libnbd_magic after=100 act=magic|invalid|--datapath=libnbd
 END
 trial 104 <<END
 truncate after=100 act=truncate|has closed the connection
+truncate_simple after=100 act=truncate|has closed the connection|--structured_replies=0
 truncate_header after=100 act=truncate_header|has closed the connection
 leave after=100 act=leave|has closed the connection
 thread after=100 act=leave|has closed the connection|--thread

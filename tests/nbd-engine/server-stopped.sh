@@ -44,5 +44,6 @@ times_out 1
 jobs_badly --stuck_timeout=1 --rw=randread --bs=4k --iodepth=8 --size=16m <<END
 silence after=1000 act=silence|stuck_timeout
 midway after=1000 act=silence_midway|stuck_timeout
+structured after=1000 act=silence_midway|stuck_timeout|--structured_replies=1
 END
-holds fio.json "[job['error'] for job in jobs] == [110, 110]"
+holds fio.json "[job['error'] for job in jobs] == [110] * 3"
