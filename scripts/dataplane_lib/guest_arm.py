@@ -108,8 +108,8 @@ _OWN = {
 }
 # Which of them say nothing of the other kind of backend
 _OF = {"null-co": ("size", "latency-ns"), "file": ("aio", "cache")}
-# What the target has to know as well as QEMU
-_BOTH = ("--num-queues", "--queue-size")
+# What the target has to know as well as QEMU. Its largest ring stays as it is: QEMU 10 lets guests have larger ones than it was told.
+_BOTH = ("--num-queues",)
 
 
 def parse(options, where):
