@@ -159,6 +159,9 @@ def _tested(result, arms, base, metric):
     both = {a["name"]: rounds.pairs(result, base, a, metric.key) for a in arms if "runs" in result}
     if not both or any(len(x) < stats.FEWEST_PAIRS for x, _ in both.values()):
         return None
+    # Of N pairs that all go one way p is 2 / 2^N, and no smaller one exists.
+    if max(stats.holm([2.0 ** (1 - len(x)) for x, _ in both.values()])) > 1 - stats.LEVEL:
+        return None
     found = {name: stats.paired(*figures) for name, figures in both.items()}
     ps = stats.holm([f.p for f in found.values()])
     better = metric.better or 1

@@ -142,6 +142,12 @@ class Groups(unittest.TestCase):
         self.assertIn("Worse against that, 5 arms being looked at together: a -5.0%; b -5.0%; c -5.0%.", text)
         self.assertIn("No clear difference against that, 5 arms being looked at together: d", text)
 
+    def test_too_few_runs_for_so_many_arms(self):
+        """Eight rounds cannot tell seven arms together, were all of them unanimous: what lies apart is told all the same."""
+        text = "\n".join(summary.sentences(result({"sem": FAST, **{name: SLOW for name in "abcdef"}, "g": FAST})))
+        self.assertIn("Worse against that: a -9.1%; b -9.1%;", text)
+        self.assertIn("No clear difference against that: g", text)
+
     def test_tables(self):
         _, head, rows = table.sampled(self.result)
         self.assertEqual(head[:3], ["arm", "mean", "sd"])
