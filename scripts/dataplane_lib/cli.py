@@ -73,6 +73,11 @@ def _parser():
     shown.add_argument("--job", metavar="NAME", help="one job of the job file only")
     shown.add_argument("-o", "--out", metavar="FILE", help="where to, as FILE.svg and FILE.png (default: percentiles in RESULT, "
                        "in the current directory for several)")
+    traced = command("trace", "show where the time of requests goes: files of dp_trace= and --trace, of one side or of both", _trace)
+    traced.add_argument("file", nargs="+", metavar="FILE")
+    traced.add_argument("--timeline", type=units.whole, default=0, metavar="N",
+                        help="also print the events of N requests of median lifetime, and of the N slowest")
+    traced.add_argument("--csv", action="store_true", help="print the stages as comma-separated values, times in ns, and nothing else")
     rows = command("export", "every run of a result as a row, for pandas and spreadsheets", _export)
     rows.add_argument("result", metavar="RESULT")
     kind = rows.add_mutually_exclusive_group()
@@ -132,6 +137,13 @@ def _compare(args):
 def _percentiles(args):
     from . import percentiles
     percentiles.command([_result(text) for text in args.result], args.arm, args.job, args.out)
+
+
+def _trace(args):
+    from . import trace_cmd  # numpy takes a while, and other commands have no need of it
+    if args.timeline < 0:
+        raise Refused(f"--timeline {args.timeline}: wants 0 or more")
+    trace_cmd.run(args)
 
 
 def _export(args):

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane trace FILE…: where the time of requests goes, as the engine, the target, or both have written it down."""
+
+import csv
+import sys
+
+import numpy as np
+
+from . import table, trace_file as tf, trace_load, trace_requests, trace_stages
+from .errors import Refused
+
+TIMELINE = ["us", "", "thread", "event"]
+_COLUMNS = ("requests", "min", "median", "p99", "p99.9", "max", "share")
+
+
+def run(args):
+    """The command."""
+    found = trace_requests.load(args.file)
+    shown, what = of_interest(found)
+    told = digest(found, shown, what)
+    if args.csv:
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        out.writerow(("stage", *_COLUMNS))
+        for row in told["stages"]:
+            out.writerow([row["stage"], *(round(row[c], 3) for c in _COLUMNS)])
+        return
+    print("\n".join(lines(told)))
+    for head, rows in timeline(found, shown, args.timeline) if args.timeline else ():
+        print("\n".join(["", head, *table.aligned([TIMELINE], rows)]))
+
+
+def of_interest(found):
+    """The requests to be told, and of which side they are."""
+    if found.both is not None and len(found.both):
+        return found.both, "both"
+    if len(found.engine) and len(found.target):
+        raise Refused("no request is in the traces of both sides: were they made by the same run? One side alone can be shown")
+    if len(found.engine) or len(found.target):
+        return (found.engine, "engine") if len(found.engine) else (found.target, "target")
+    raise Refused(f"{', '.join(f.path for f in found.files)}: no request is in there from its begin to its end")
+
+
+def digest(found, shown, what):
+    """Everything that is told of it, but the timeline."""
+    times, wrong = trace_stages.causal(shown.times)
+    times = times[trace_stages.whole(times)]
+    if not len(times):
+        raise Refused("no request is in there from its begin to its end")
+    return {"side": what, "stages": trace_stages.table(times), "load": trace_load.compare(found.engine, found.target),
+            "engine": len(found.engine), "target": len(found.target), "both": len(found.both) if found.both is not None else 0,
+            "different": found.different, "wrong": wrong, "lost": found.lost}
+
+
+def lines(told):
+    """What the terminal shows."""
+    rows = [[row["stage"], str(row["requests"]), *(f"{row[c] / 1000:.2f}" for c in _COLUMNS[1:-1]), f"{row['share']:.1f}"]
+            for row in told["stages"]]
+    out = ["time of a stage, from the event before, in us; share of all requests' time in %", ""]
+    out += table.aligned([["until"] + list(_COLUMNS[:-1]) + ["share"]], rows)
+    return out + ["", *load_lines(told), *(f"* {text}" for text in sentences(told))]
+
+
+def load_lines(told):
+    """The workload as each side saw it."""
+    sides = told["load"]
+    if not sides:
+        return []
+    head = ["the workload", *sides] + (["difference"] if len(sides) == 2 else [])
+    rows = []
+    for key in trace_load.KEYS:
+        values = [side[key] for side in sides.values()]
+        row = [trace_load.LABELS[key], *("-" if v is None else f"{v:.0f}" if isinstance(v, int) else f"{v:.2f}" for v in values)]
+        if len(values) == 2:
+            row.append(difference(*values))
+        rows.append(row)
+    return [*table.aligned([head], rows), ""]
+
+
+def difference(engine, target):
+    """The target's figure against the engine's, in %."""
+    if not engine or target is None:
+        return "-"
+    return f"{100 * (target / engine - 1):+.1f}%"
+
+
+def sentences(told):
+    """How far all that can be trusted."""
+    out = []
+    if told["side"] == "both":
+        out.append(f"{told['both']} requests are in the traces of both sides, of {told['engine']} that the engine and {told['target']} that the target has.")
+    if told["different"]:
+        out.append(f"{told['different']} more have the same name at the same time and are not the same request: one side is of another run.")
+    if told["lost"]:
+        out.append(f"{told['lost']} events are lost, the oldest: there is room for so many in a file, and what is told is of the time since.")
+    if told["wrong"]:
+        out.append(f"{told['wrong']} events are earlier than what they follow: the CPUs' clocks do not agree.")
+    return out
+
+
+def timeline(found, shown, count):
+    """[(heading, rows)]: all events of SHOWN's COUNT requests of median lifetime, and of its COUNT slowest; both sides' on one clock."""
+    times, _ = trace_stages.causal(shown.times)
+    whole = np.flatnonzero(trace_stages.whole(times))
+    shown, times = shown.pick(whole), times[whole]
+    middle, slowest = trace_stages.chosen(times, count)
+    return [_events(found, shown, times, int(number), title)
+            for title, numbers in (("of median lifetime", middle), ("the slowest", slowest)) for number in numbers]
+
+
+def _events(found, shown, times, number, title):
+    """The events of one request: time since the first, since the one before, thread, event."""
+    kind = tf.KINDS[shown.kind[number]] if 0 <= shown.kind[number] < len(tf.KINDS) else "request"
+    events = np.flatnonzero(times[number])
+    first = before = int(times[number, events[0]])
+    rows = []
+    for event in events:
+        when = int(times[number, event])
+        rows.append([f"{(when - first) / 1000:.2f}", f"{(when - before) / 1000:+.2f}", found.threads[shown.who[number, event]],
+                     trace_stages.EVENT_NAMES[int(event)]])
+        before = when
+    head = (f"{kind} of {shown.bytes[number]} bytes at {shown.offset[number]}, queue {shown.queue[number]}, name {shown.tag[number]}, "
+            f"at {first / 1e9:.6f} s: {title}")
+    return head, rows

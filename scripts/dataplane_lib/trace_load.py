@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Is the workload the same on both sides: what each saw of it, in the time that both have seen."""
+
+import numpy as np
+
+from . import trace_file as tf
+
+# What is compared.
+KEYS = ("requests", "reads", "size", "iops", "lifetime", "depth", "deepest", "busy")
+LABELS = {"requests": "requests", "reads": "reads, %", "size": "average size, bytes", "iops": "IOPS", "lifetime": "average lifetime, us",
+          "depth": "average queue depth", "deepest": "greatest queue depth", "busy": "utilisation, %"}
+
+
+def spans(engine, target):
+    """{side: (requests, begin, end)}: from shown to seen by the engine, from taken to shown by the target."""
+    out = {}
+    if len(engine):
+        out["engine"] = (engine, _either(engine, tf.SUBMIT, tf.QUEUE), engine.times[:, tf.SEEN])
+    if len(target):
+        out["target"] = (target, target.times[:, tf.POP], _either(target, tf.PUBLISH, tf.DONE))
+    return out
+
+
+def _either(found, first, second):
+    return np.where(found.times[:, first] > 0, found.times[:, first], found.times[:, second])
+
+
+def compare(engine, target):
+    """{side: figures} over the time in which all sides have requests; {} where there is none."""
+    sides = spans(engine, target)
+    start = max((begin.min() for _, begin, _ in sides.values()), default=0)
+    end = min((ends.max() for _, _, ends in sides.values()), default=0)
+    if end <= start:
+        return {}
+    return {side: _figures(found, begin, ends, int(start), int(end)) for side, (found, begin, ends) in sides.items()}
+
+
+def _figures(found, begin, ends, start, end):
+    here = (begin >= start) & (begin < end)
+    # In the order of a queue's life; what was in flight before or is after counts for the time it was.
+    depth, deepest, busy = _in_flight(np.clip(begin, start, end), np.clip(ends, start, end), end - start)
+    known = here & (found.kind >= 0)
+    moved = known & (found.kind <= 1)
+    seconds = (end - start) / 1e9
+    return {"requests": int(here.sum()),
+            "reads": 100 * float(np.mean(found.kind[known] == 0)) if known.any() else None,
+            "size": float(found.bytes[moved].mean()) if moved.any() else None,
+            "iops": float(here.sum()) / seconds,
+            "lifetime": float(np.mean((ends - begin)[here])) / 1000 if here.any() else None,
+            "depth": depth, "deepest": deepest, "busy": 100 * busy, "seconds": seconds}
+
+
+def _in_flight(begin, ends, length):
+    """(average, greatest) number in flight, and the share of the time in which there was any."""
+    times = np.concatenate([begin, ends])
+    step = np.concatenate([np.ones(len(begin), np.int64), -np.ones(len(ends), np.int64)])
+    order = np.lexsort((step, times))
+    times, level = times[order], np.cumsum(step[order])
+    width = np.diff(times)
+    return (float(np.sum(level[:-1] * width)) / length, int(level.max(initial=0)),
+            float(np.sum(width[level[:-1] > 0])) / length)

@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane trace on made-up files of known truth: which requests are the same, what is of neither, and what is refused."""
+
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+SRC = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SRC / "scripts"))
+from dataplane_lib import trace_cmd, trace_file as tf, trace_requests, trace_stages  # noqa: E402
+
+ROOM = 2048
+place = Path(tempfile.mkdtemp(prefix="trace-reader-"))
+
+
+def write(name, program, threads, boot=b"boot", written=None):
+    """A file of THREADS: [(name, role, [(time, event, queue, tag, offset, bytes, kind)…])…]."""
+    out = struct.pack("=8sIIIIIIQ32s65s37s", tf.MAGIC, 1, 4096, 32, 1, 1, 0, 1, program.encode(), b"here", boot).ljust(4096, b"\0")
+    for thread, role, events in threads:
+        ring = np.zeros(ROOM, tf.RECORD)
+        for n, (time, event, queue, tag, offset, size, kind) in enumerate(events):
+            ring[n % ROOM] = (time, tag, offset, size, queue, event, kind)
+        head = struct.pack("=16sIII", thread.encode(), role, 42, ROOM).ljust(64, b"\0")
+        out += (head + struct.pack("=Q", len(events) if written is None else written)).ljust(4096, b"\0") + ring.tobytes()
+    (place / name).write_bytes(out)
+    return str(place / name)
+
+
+def engine(at, tag, offset, queue=0, life=1000, kind=0):
+    """Events of a request in an engine, asleep in between."""
+    return [(at, tf.QUEUE, queue, tag, offset, 4096, kind), (at + 10, tf.SUBMIT, queue, 0, 0, 1, 0), (at + 20, tf.KICK, queue, 0, 0, 0, 0),
+            (at + life - 50, tf.AWAKE, 0, 0, 0, 0, 0), (at + life, tf.SEEN, queue, tag, 0, 0, 0), (at + life + 5, tf.RETURN, 0, 0, 0, 1, 0)]
+
+
+def target(at, tag, offset, queue=0, kind=0):
+    """The same in a target with a worker: [iothread's, worker's]."""
+    return ([(at + 200, tf.WOKEN, queue, 0, 0, 0, 0), (at + 300, tf.POP, queue, tag, 0, 0, 0), (at + 310, tf.START, queue, tag, offset, 4096, kind),
+             (at + 700, tf.DONE, queue, tag, 0, 0, 0), (at + 710, tf.PUBLISH, queue, 0, 0, 0, 0), (at + 720, tf.CALL, queue, 0, 0, 0, 0)],
+            [(at + 400, tf.WORK, queue, tag, 0, 0, 0), (at + 600, tf.WORKED, queue, tag, 0, 0, 0)])
+
+
+def both(lists):
+    """Lists of (iothread's, worker's) made one of each."""
+    return [sum((one[i] for one in lists), []) for i in (0, 1)]
+
+
+def told(*paths):
+    found = trace_requests.load(paths)
+    return found, trace_cmd.digest(found, *trace_cmd.of_interest(found))
+
+
+def stage(digest, name):
+    return next(row for row in digest["stages"] if row["stage"] == name)
+
+
+START = 10_000_000
+starts = [(START + 2000 * n, n % 2, 4096 * n) for n in range(100)]
+io, work = both([target(*s) for s in starts])
+here = write("engine", "dataplane-x", [("job", tf.JOB, sum((engine(*s) for s in starts), []))])
+there = write("target", "vhost-user-blk-target", [("iothread0", tf.IOTHREAD, io), ("worker0.0", tf.WORKER, work)])
+
+# Every stage, exactly.
+found, digest = told(here, there)
+assert digest["both"] == 100 and digest["side"] == "both" and not digest["wrong"]
+for name, ns in (("submitted", 10), ("kicked", 10), ("target woken", 180), ("taken by the target", 100), ("given to the backend", 10),
+                 ("worker begins", 90), ("worker done", 200), ("completed", 100), ("published", 10), ("called", 10), ("engine woken", 230),
+                 ("seen by the engine", 50), ("returned to fio", 5), ("all", 1005)):
+    row = stage(digest, name)
+    assert row["min"] == row["max"] == row["median"] == ns and row["requests"] == 100, (name, row)
+load = digest["load"]
+assert load["engine"]["size"] == load["target"]["size"] == 4096 and load["engine"]["reads"] == 100
+# Shown to seen is 990 of 2000 ns, taken to shown 410.
+assert abs(load["engine"]["lifetime"] - 0.99) < 1e-6 and abs(load["target"]["lifetime"] - 0.41) < 1e-6
+assert 48 < load["engine"]["busy"] < 51 and abs(load["engine"]["depth"] * 100 - load["engine"]["busy"]) < 0.01 and load["engine"]["deepest"] == 1
+
+# A guest, or somebody else's daemon, on the other side: the one side's table.
+_, digest = told(here)
+assert digest["side"] == "engine" and stage(digest, "seen by the engine")["median"] == 50 and "completed" not in {r["stage"] for r in digest["stages"]}
+assert stage(digest, "engine woken")["median"] == 930 and stage(digest, "all")["median"] == 1005
+_, digest = told(there)
+assert digest["side"] == "target" and stage(digest, "all")["median"] == 410 and stage(digest, "worker done")["median"] == 200
+assert set(digest["load"]) == {"target"}
+
+# Notifications that came too late to matter are no stage; those put off are for the batches before.
+late = [e if e[1] != tf.KICK else (e[0] + 500, *e[1:]) for s in starts for e in engine(*s)]
+_, digest = told(write("late", "dataplane-x", [("job", tf.JOB, late)]), there)
+assert "kicked" not in {r["stage"] for r in digest["stages"]} and stage(digest, "target woken")["median"] == 190
+assert stage(digest, "all")["median"] == 1005 and not digest["wrong"]
+
+# Two queues with the same names in two sessions, and a third nobody else saw: told apart by what was asked for.
+others = [(START + 2000 * n + 1, n % 2, 1 << 30 | 4096 * n) for n in range(100)]
+first = write("first", "dataplane-x", [("job", tf.JOB, sum((engine(*s) for s in starts), []))])
+second = write("second", "dataplane-x", [("job", tf.JOB, sum((engine(*s) for s in others), []))])
+io, work = both([target(*s, queue=3 << 8) for s in starts] + [target(*s, queue=7 << 8) for s in others] +
+                [target(s[0], s[1], 5, queue=8 << 8) for s in starts])
+many = write("many", "vhost-user-blk-target", [("iothread0", tf.IOTHREAD, io), ("worker0.0", tf.WORKER, work)])
+found, digest = told(first, second, many)
+assert digest["both"] == 200 and not digest["different"], digest
+assert (found.both.offset[found.both.number == 1] >= 1 << 30).all() and (found.both.number == 1).sum() == 100
+
+# NBD: connections are numbered by each side for itself, and names are never used again.
+names = [(at, n << 32, offset) for n, (at, _, offset) in enumerate(starts)]
+io, work = both([target(*s, queue=5) for s in names])
+nbd = write("nbd", "nbd-target", [("iothread0", tf.IOTHREAD, io), ("worker0.0", tf.WORKER, work)])
+_, digest = told(write("client", "dataplane-nbd", [("job", tf.JOB, sum((engine(*s) for s in names), []))]), nbd)
+assert digest["both"] == 100
+
+# One side has lost its first half: the requests of the other half are those of both.
+io, work = both([target(*s) for s in starts])
+half = write("half", "vhost-user-blk-target", [("iothread0", tf.IOTHREAD, io[300:]), ("worker0.0", tf.WORKER, work[100:])])
+_, digest = told(here, half)
+assert digest["both"] == 50 and digest["engine"] == 100, digest
+
+# More than there is room for: one less than the room is whole, the rest is lost.
+lots = [(START + 2000 * n, n % 2, 4096 * n) for n in range(400)]
+full = write("full", "dataplane-x", [("job", tf.JOB, sum((engine(*s) for s in lots), []))])
+thread = tf.load(full).threads[0]
+assert thread.lost == 6 * len(lots) - ROOM + 1 and len(thread.records) == ROOM - 1 and thread.records["time"][-1] == lots[-1][0] + 1005
+_, digest = told(full)
+assert digest["lost"] == thread.lost and digest["engine"] == ROOM // 6
+
+# A worker whose oldest are lost: what is told begins where all threads are whole.
+busy = write("busy", "vhost-user-blk-target", [("iothread0", tf.IOTHREAD, both([target(*s) for s in lots[:170]])[0]),
+                                                ("worker0.0", tf.WORKER, [e for s in lots[:170] for e in 8 * target(*s)[1]])])
+found, digest = told(busy)
+assert digest["lost"] and stage(digest, "worker begins")["requests"] == stage(digest, "all")["requests"] < 170
+
+# A clock that goes back is said, and gives no negative stage.
+crooked = [e if e[1] != tf.SUBMIT else (e[0] - 100, *e[1:]) for s in starts for e in engine(*s)]
+assert all(row["min"] >= 0 for row in told(write("crooked", "dataplane-x", [("job", tf.JOB, crooked)]), there)[1]["stages"])
+
+
+def run(*argv):
+    done = subprocess.run([str(SRC / "scripts" / "dataplane"), "trace", *argv], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def refused(text, *argv):
+    status, _, err = run(*argv)
+    assert status == 1 and err.count("\n") == 1 and text in err, (argv, status, err)
+
+
+status, out, _ = run(here, there, "--timeline", "2")
+assert status == 0 and out.count(": of median lifetime") == 2 and out.count(": the slowest") == 2, out
+assert "vhost-user-blk-target worker0.0" in out and "dataplane-x job" in out, out
+status, out, _ = run("--csv", here, there)
+assert status == 0 and out.splitlines()[0] == "stage,requests,min,median,p99,p99.9,max,share", out
+assert out.splitlines()[-1].startswith("all,100,1005,1005.0,"), out
+
+(place / "empty").write_bytes(b"")
+(place / "text").write_text("hello, world\n" * 100)
+refused("is no trace", str(place / "empty"))
+refused("is no trace", str(place / "text"))
+refused("No such file", str(place / "nothing"))
+refused("wants 0 or more", here, "--timeline", "-1")
+refused("have nothing in common", here, write("elsewhere", "nbd-target", [("iothread0", tf.IOTHREAD, io)], boot=b"other"))
+refused("no request", write("idle", "nbd-target", [("iothread0", tf.IOTHREAD, [])]))
+cut = Path(there).read_bytes()[:-4096]
+(place / "cut").write_bytes(cut)
+refused("is cut off", str(place / "cut"))
+newer = bytearray(Path(there).read_bytes())
+newer[8] = 2
+(place / "newer").write_bytes(newer)
+refused("version 2", str(place / "newer"))
+refused("were they made by the same run?", here, write("stranger", "vhost-user-blk-target",
+                                                       [("iothread0", tf.IOTHREAD, both([target(s[0], s[1], 7) for s in starts])[0])]))
+for path in place.iterdir():
+    path.unlink()
+place.rmdir()
