@@ -65,6 +65,23 @@ static void notify_nobody(struct channel *c)
 		(void)!write(c->extra_fd, &one, sizeof(one));
 }
 
+/* Every kind of request that moves data or changes it has a name in both. */
+static void note_start(struct channel *c, const struct blk_request *r)
+{
+	trace_put(c->trace, (struct trace_record) {
+		.event = TRACE_START,
+		.kind = r->kind <= REQ_WRITE_ZEROES ? (int)r->kind : TRACE_OTHER,
+		.tag = r->work.name.tag,
+		.queue = r->work.name.queue,
+		.offset = r->offset,
+		.bytes = r->len,
+	});
+}
+
+_Static_assert((int)REQ_READ == TRACE_READ && (int)REQ_WRITE == TRACE_WRITE &&
+	       (int)REQ_FLUSH == TRACE_FLUSH && (int)REQ_DISCARD == TRACE_DISCARD &&
+	       (int)REQ_WRITE_ZEROES == TRACE_WRITE_ZEROES, "kinds of a trace");
+
 static bool submit_through_all(struct channel *c, struct blk_request *r)
 {
 	const struct channel_config *config = &c->config;
@@ -72,6 +89,8 @@ static bool submit_through_all(struct channel *c, struct blk_request *r)
 
 	r->channel = c;
 	r->delayed = false;
+	if (c->trace)
+		note_start(c, r);
 	if (config->request_cost_ns)
 		clock_burn(config->request_cost_ns);
 	notify_nobody(c);
@@ -216,6 +235,17 @@ static int open_extra_fd(struct channel *c)
 	return -errno;
 }
 
+static int begin_trace(struct channel *c)
+{
+	struct trace *t = c->config.trace;
+	int ret = trace_thread(t, c->it->name, TRACE_IOTHREAD, TRACE_RECORDS, &c->trace);
+
+	c->config.pool.trace = t;
+	if (ret)
+		options_error(NULL, "trace", "no room for the records of %s: %s", c->it->name, strerror(-ret));
+	return ret;
+}
+
 /**
  * channel_open - give an iothread its way to the backends
  * @c: filled in; must stay where it is
@@ -234,8 +264,12 @@ int channel_open(struct channel *c, struct iothread *it, const struct channel_co
 		.config = *config,
 		.extra_fd = -1,
 		.simple = !config->aio && !timed && !config->request_cost_ns &&
-			  !config->extra_notify && !config->fail_after && config->error_rate <= 0,
+			  !config->extra_notify && !config->fail_after &&
+			  config->error_rate <= 0 && !config->trace,
 	};
+	ret = config->trace ? begin_trace(c) : 0;
+	if (ret)
+		return ret;
 	rng_seed(&c->rng, it->index);
 	it->wakeup_cost_ns = config->wakeup_cost_ns;
 	ret = config->extra_notify ? open_extra_fd(c) : 0;

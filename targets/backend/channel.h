@@ -37,6 +37,7 @@ extern const struct aio_ops io_uring_aio;	/* file backend only */
  * @ceiling: backends may have ceilings, so that a request can have to wait
  * @error_rate: part of the requests that is answered with -EIO, 0 to 1
  * @fail_after: requests to answer before all others fail with -EIO; 0 for none
+ * @trace: to write down what happens to requests, or NULL
  */
 struct channel_config {
 	const struct aio_ops *aio;
@@ -48,6 +49,7 @@ struct channel_config {
 	bool ceiling;
 	double error_rate;
 	uint64_t fail_after;
+	struct trace *trace;
 };
 
 /**
@@ -59,6 +61,7 @@ struct channel_config {
  * @deadlines: requests that wait for their service time to be over
  * @extra_fd: the eventfd of @config.extra_notify, -1 without
  * @simple: nothing but the backend stands between a request and its end
+ * @trace: the iothread's part of the trace, NULL without
  * @rng: source of draws
  * @answered: requests that were not failed on purpose because of @config.fail_after
  */
@@ -71,6 +74,7 @@ struct channel {
 	struct deadlines deadlines;
 	int extra_fd;
 	bool simple;
+	struct trace_ring *trace;
 	struct rng rng;
 	uint64_t answered;
 };

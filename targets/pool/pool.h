@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "targets/iothread/iothread.h"
+#include "wire/trace.h"
 
 struct json;
 struct done_list;
@@ -26,12 +27,14 @@ struct work_queue;
  * @done: called in the iothread afterwards
  * @next: the pool's, while it has the work
  * @worker: the pool's: whose queue it went to
+ * @name: what it is called in a trace, where there is one
  */
 struct pool_work {
 	void (*run)(struct pool_work *w);
 	void (*done)(struct pool_work *w);
 	struct pool_work *next;
 	unsigned int worker;
+	struct trace_name name;
 };
 
 enum pool_queue {
@@ -56,6 +59,7 @@ enum pool_completion {
  * @idle_ns: how long a worker above @min_threads does nothing before it ends; 0 for POOL_IDLE_NS
  * @cpus: where workers run; empty for where the process's main thread may, for a worker
  *	that shared its iothread's only CPU would wait for the one who waits for it
+ * @trace: to write down when workers begin and end, or NULL
  */
 struct pool_config {
 	unsigned int min_threads;
@@ -65,6 +69,7 @@ struct pool_config {
 	enum pool_completion completion;
 	uint64_t idle_ns;
 	cpu_set_t cpus;
+	struct trace *trace;
 };
 
 /**
@@ -86,6 +91,7 @@ struct pool_config {
  * @pending: created, but yet to take their first step
  * @stopping: no more threads
  * @reported: that a thread could not be started has been said
+ * @untraced: that one has no room in the trace has been said
  */
 struct pool {
 	struct iothread *it;
@@ -106,6 +112,7 @@ struct pool {
 	unsigned int pending;
 	bool stopping;
 	bool reported;
+	bool untraced;
 };
 
 int pool_start(struct pool *p, struct iothread *it, const struct pool_config *config);

@@ -64,6 +64,34 @@ static struct pool_work *wait_for_work(struct pool_worker *w)
 	}
 }
 
+/* The threads of a place follow one another, and write into the same part of the trace. */
+static void enter_trace(struct pool_worker *w)
+{
+	struct pool *p = w->pool;
+	int ret = 0;
+
+	if (w->trace)
+		trace_ring_enter(w->trace);
+	else if (p->config.trace)
+		ret = trace_thread(p->config.trace, w->name, TRACE_WORKER, TRACE_WORKER_RECORDS,
+				   &w->trace);
+	if (!ret)
+		return;
+	pthread_mutex_lock(&p->lock);
+	if (!p->untraced)
+		options_error(NULL, "trace", "no room for the records of %s: %s", w->name, strerror(-ret));
+	p->untraced = true;
+	pthread_mutex_unlock(&p->lock);
+}
+
+static inline void note(struct pool_worker *w, enum trace_event event, const struct pool_work *work)
+{
+	if (unlikely(w->trace))
+		trace_put(w->trace, (struct trace_record) {
+			.event = event, .tag = work->name.tag, .queue = work->name.queue,
+		});
+}
+
 static void *worker_main(void *arg)
 {
 	struct pool_worker *w = arg;
@@ -72,6 +100,7 @@ static void *worker_main(void *arg)
 
 	pthread_setname_np(pthread_self(), w->name);
 	counter_set(&w->tid, syscall(SYS_gettid));
+	enter_trace(w);
 
 	pthread_mutex_lock(&w->pool->lock);
 	w->pool->pending--;
@@ -81,7 +110,9 @@ static void *worker_main(void *arg)
 	pthread_mutex_lock(&q->lock);
 	while ((work = wait_for_work(w))) {
 		pthread_mutex_unlock(&q->lock);
+		note(w, TRACE_WORK, work);
 		work->run(work);
+		note(w, TRACE_WORKED, work);
 		counter_add(&w->requests, 1);
 		completion_finish(w->pool, q, work);
 	}

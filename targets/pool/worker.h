@@ -64,6 +64,7 @@ enum worker_state {
  * @thread: the last one in this place
  * @next_idle: strategy per-thread: list of idle workers
  * @event: strategy per-thread: its own event
+ * @trace: where its threads write what they do, NULL without a trace
  * @tid: of the last thread; 0 until it has begun
  * @starts: threads that this place has had
  * @requests: pieces of work done
@@ -82,6 +83,7 @@ struct pool_worker {
 
 	struct pool_worker *next_idle;
 	atomic_uint event;
+	struct trace_ring *trace;
 
 	counter_t tid;
 	counter_t starts;
