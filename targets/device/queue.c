@@ -18,6 +18,14 @@ static struct iothread_stats *stats(struct queue *q)
 	return &q->lane->it.stats;
 }
 
+static inline void note(struct queue *q, enum trace_event event, uint64_t tag, uint32_t n)
+{
+	if (unlikely(q->trace))
+		trace_put(q->trace, (struct trace_record) {
+			.event = event, .queue = q->number, .tag = tag, .bytes = n,
+		});
+}
+
 static void fail(struct queue *q, int err)
 {
 	if (q->broken)
@@ -33,6 +41,7 @@ static void call_driver(struct queue *q)
 	if (q->call_fd < 0)
 		return;
 	counter_add(&stats(q)->calls, 1);
+	note(q, TRACE_CALL, 0, 0);
 	/* EAGAIN: the counter is full of calls not taken yet, so one is pending anyway. */
 	if (write(q->call_fd, &one, sizeof(one)) < 0 && errno != EAGAIN && errno != EINTR)
 		fail(q, -EBADF);
@@ -44,6 +53,7 @@ static void publish(struct queue *q)
 	if (!vq_device_unpublished(&q->ring))
 		return;
 	counter_add(&stats(q)->batches, 1);
+	note(q, TRACE_PUBLISH, 0, 0);
 	if (vq_device_publish(&q->ring))
 		call_driver(q);
 }
@@ -61,6 +71,7 @@ static void give_back(struct queue *q, const struct vblk_request *r)
 	if (*r->status_at != r->status)
 		*r->status_at = r->status;
 	vq_device_push(&q->ring, &r->chain, r->written);
+	note(q, TRACE_DONE, r->chain.head, 0);
 }
 
 static void put_free(struct queue *q, struct queue_request *r)
@@ -133,6 +144,10 @@ static int take_request(struct queue *q, bool left)
 		     vq_device_pop(&q->ring, q->mem, &r->vblk.chain);
 	if (ret <= 0)
 		return ret;
+	if (unlikely(q->trace)) {
+		r->vblk.blk.work.name = (struct trace_name) { r->vblk.chain.head, q->number };
+		note(q, TRACE_POP, r->vblk.chain.head, 0);
+	}
 	ret = vblk_submit(&r->vblk, q->dev, &q->lane->channel);
 	if (ret < 0)
 		return ret;
@@ -206,6 +221,7 @@ static void queue_disarm(struct event_source *s)
 static void queue_woken(struct event_source *s)
 {
 	counter_add(&stats(source_to_queue(s))->kicks, 1);
+	note(source_to_queue(s), TRACE_WOKEN, 0, 0);
 }
 
 static void queue_dispatch(struct event_source *s)
@@ -282,6 +298,7 @@ int queue_start(struct queue *q, struct lane *lane, uint32_t base)
 	int ret;
 
 	q->lane = lane;
+	q->trace = lane->channel.trace;
 	q->source.ops = &queue_ops;
 	q->publish = (struct deferred) { .fn = publish_later };
 	q->broken = false;

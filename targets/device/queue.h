@@ -37,6 +37,8 @@ struct queue_request {
  * @touched: how many have been used
  * @publish: shows the driver what was given back in this turn
  * @drained: posted when a stopping queue has become empty
+ * @trace: where the iothread writes down what happens, NULL without a trace
+ * @number: what the queue is called there
  */
 struct queue {
 	struct event_source source;
@@ -57,6 +59,8 @@ struct queue {
 	unsigned int touched;
 	struct deferred publish;
 	sem_t drained;
+	struct trace_ring *trace;
+	uint16_t number;
 } __attribute__((aligned(THREAD_ALIGN)));
 
 int queue_start(struct queue *q, struct lane *lane, uint32_t base);

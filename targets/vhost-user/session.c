@@ -188,6 +188,7 @@ static int start_vring(struct session *s, unsigned int index)
 	q->source.fd = v->kick_fd;
 	q->call_fd = v->call_fd;
 	q->on_broken = on_broken;
+	q->number = s->id << 8 | index;
 	q->owner = s;
 	/* Features may have changed since the message that set the size. */
 	if (!vq_size_valid(session_packed(s), v->num))
