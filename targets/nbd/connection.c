@@ -103,6 +103,7 @@ static void conn_woken(struct event_source *s)
 	if (s->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		c->rx.hung_up = true;
 	counter_add(&nbd_stats(c)->kicks, 1);
+	nbd_note(c, TRACE_WOKEN, 0);
 }
 
 static void conn_dispatch(struct event_source *s)
@@ -242,6 +243,7 @@ int nbd_conn_start(struct nbd_conn *c, struct lane *lane)
 	struct start s = { .c = c };
 
 	c->lane = lane;
+	c->trace = lane->channel.trace;
 	c->in_place = !lane->channel.config.aio && c->disk->backend->align <= 1;
 	iothread_call(&lane->it, start_in_thread, &s);
 	return s.ret;

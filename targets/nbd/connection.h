@@ -2,7 +2,9 @@
 #ifndef TARGETS_NBD_CONNECTION_H
 #define TARGETS_NBD_CONNECTION_H
 
+#include <endian.h>
 #include <semaphore.h>
+#include "base/cpu.h"
 #include "targets/lane.h"
 #include "targets/nbd/disk.h"
 #include "targets/nbd/slot.h"
@@ -94,6 +96,8 @@ struct nbd_tx {
  * @over: posted when nothing of it is left in the iothread
  * @seen_bytes: what nbd_conn_hurry() saw
  * @why: the reason for dropping the client, empty when it just left
+ * @trace: where the iothread writes down what happens, NULL without a trace
+ * @number: what the connection is called there
  */
 struct nbd_conn {
 	struct event_source source;
@@ -111,6 +115,8 @@ struct nbd_conn {
 	sem_t over;
 	uint64_t seen_bytes;
 	char why[NBD_WHY_MAX];
+	struct trace_ring *trace;
+	uint16_t number;
 	struct nbd_tx tx;
 } __attribute__((aligned(THREAD_ALIGN)));
 
@@ -132,6 +138,14 @@ bool nbd_rx_truncated(const struct nbd_conn *c);
 int nbd_check_request(const struct nbd_conn *c, struct nbd_slot *s, uint16_t flags);
 void nbd_reply(struct nbd_conn *c, struct nbd_slot *s);
 bool nbd_send_replies(struct nbd_conn *c);
+
+static inline void nbd_note(struct nbd_conn *c, enum trace_event event, uint64_t cookie)
+{
+	if (unlikely(c->trace))
+		trace_put(c->trace, (struct trace_record) {
+			.event = event, .queue = c->number, .tag = be64toh(cookie),
+		});
+}
 
 static inline struct iothread_stats *nbd_stats(struct nbd_conn *c)
 {

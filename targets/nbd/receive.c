@@ -234,6 +234,10 @@ static bool take_request(struct nbd_conn *c)
 		return false;
 	}
 	rx->head += sizeof(*req);
+	if (unlikely(c->trace)) {
+		s->r.work.name = (struct trace_name) { be64toh(s->cookie), c->number };
+		nbd_note(c, TRACE_POP, s->cookie);
+	}
 	start(c, s, err, be16toh(req->flags) & NBD_CMD_FLAG_REQ_ONE);
 	return true;
 }

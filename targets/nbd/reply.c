@@ -16,6 +16,7 @@ void nbd_reply(struct nbd_conn *c, struct nbd_slot *s)
 {
 	struct iothread_stats *stats = nbd_stats(c);
 
+	nbd_note(c, TRACE_DONE, s->cookie);
 	if (likely(!s->r.result))
 		counter_add(&stats->bytes[s->r.kind], s->r.len);
 	else
@@ -210,6 +211,7 @@ static bool send_gathered(struct nbd_conn *c)
 		ssize_t n;
 
 		counter_add(&nbd_stats(c)->calls, 1);
+		nbd_note(c, TRACE_PUBLISH, 0);
 		if (mh.msg_iovlen == 1)
 			n = send(c->source.fd, mh.msg_iov->iov_base, mh.msg_iov->iov_len,
 				 MSG_DONTWAIT | MSG_NOSIGNAL);

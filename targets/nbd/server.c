@@ -72,7 +72,12 @@ static void transmission(struct nbd_client *client, const struct nbd_agreed *agr
 {
 	struct nbd_server *s = client->server;
 	struct nbd_conn *conn = nbd_conn_new(client->sock, &s->disk, agreed);
-	int ret = conn ? nbd_conn_start(conn, choose_lane(s)) : -ENOMEM;
+	int ret = -ENOMEM;
+
+	if (conn) {
+		conn->number = client->id;
+		ret = nbd_conn_start(conn, choose_lane(s));
+	}
 
 	if (ret) {
 		say_why(client, strerror(-ret));
