@@ -71,6 +71,7 @@ static int start_threads(struct daemon *d)
 	struct channel_config config = target_options_channel(&d->o);
 	struct poll_policy policy = target_options_policy(&d->o);
 
+	config.trace = d->o.trace ? &d->trace : NULL;
 	d->lanes = alloc_apart(d->o.iothreads, sizeof(*d->lanes));
 	if (!d->lanes) {
 		options_error(NULL, "iothreads", "%s", strerror(ENOMEM));
@@ -330,6 +331,25 @@ static int open_devices(struct daemon *d)
 	return 0;
 }
 
+static int begin_trace(struct daemon *d)
+{
+	int ret;
+
+	if (!d->o.trace)
+		return 0;
+	ret = trace_open(&d->trace, d->o.trace, d->ops->program->text->name);
+	if (ret)
+		options_error(NULL, "trace", "cannot write %s: %s", d->o.trace,
+			      ret == -EINVAL ? "it is no file" : strerror(-ret));
+	return ret;
+}
+
+static void end_trace(struct daemon *d)
+{
+	if (d->o.trace)
+		trace_close(&d->trace);
+}
+
 /**
  * daemon_main - be a target, from its command line to its exit status
  * @d: filled in, zeroed by the caller
@@ -350,10 +370,13 @@ int daemon_main(struct daemon *d, const struct daemon_ops *ops, int argc, char *
 	d->signal_fd = open_signals();
 	if (d->signal_fd < 0 || check_cpus(d) || open_devices(d))
 		return 1;
+	if (begin_trace(d))
+		return 1;
 	if (!start_threads(d)) {
 		status = run(d);
 		stop_threads(d, d->o.iothreads);
 	}
+	end_trace(d);
 	close_devices(d, d->nr_devices);
 	return status;
 }

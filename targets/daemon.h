@@ -5,6 +5,7 @@
 
 #include "targets/lane.h"
 #include "targets/target-options.h"
+#include "wire/trace.h"
 
 struct daemon;
 
@@ -44,6 +45,7 @@ struct daemon_ops {
  * @device: its disks, all served by the same iothreads
  * @nr_devices: how many they are
  * @lanes: @o.iothreads iothreads
+ * @trace: what happens to requests, with @o.trace
  * @signal_fd: SIGTERM, SIGINT, SIGHUP and SIGUSR1
  * @child: the command of --run, 0 without
  * @child_fd: readable when it has ended, -1 without
@@ -56,6 +58,7 @@ struct daemon {
 	struct daemon_device *device;
 	unsigned int nr_devices;
 	struct lane *lanes;
+	struct trace trace;
 	int signal_fd;
 	pid_t child;
 	int child_fd;

@@ -301,7 +301,7 @@ struct poll_policy target_options_policy(const struct target_options *o)
 static int check_embedded(const struct target_options *o, const char *argv0)
 {
 	const char *bad = o->sockets.nr ? "socket" : o->run ? "run" : o->stats ? "stats" :
-			  o->help ? "help" : o->man ? "man" : o->version ? "version" : NULL;
+			  o->trace ? "trace" : o->help ? "help" : o->man ? "man" : o->version ? "version" : NULL;
 
 	if (bad)
 		return options_error(argv0, bad, "has no meaning for a target inside fio");
@@ -337,7 +337,7 @@ int target_options_parse_embedded(struct target_options *o, const char *text, co
 out:
 	/* The only options that point into it are refused. */
 	o->sockets.nr = 0;
-	o->run = o->stats = NULL;
+	o->run = o->stats = o->trace = NULL;
 	free(copy);
 	return ret;
 }

@@ -85,6 +85,7 @@ struct target_options {
 	const char *export;
 
 	const char *stats;
+	const char *trace;
 	bool help;
 	bool version;
 	bool man;

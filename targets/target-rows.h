@@ -111,6 +111,8 @@ extern const char *const wakeup_names[];
 	{ OPT_TOPIC, .help = "Reports" }, \
 	{ OPT_STR, "stats", "FILE", AT(stats), \
 	  .help = "write statistics as JSON at exit; SIGUSR1 prints them on stderr at any time" }, \
+	{ OPT_STR, "trace", "FILE", AT(trace), \
+	  .help = "write down what happens to every request, and when, for 'dataplane trace'; FILE is best in memory, such as in /dev/shm" }, \
 	{ OPT_ACTION, "help", AT(help), .help = "print this and exit" }, \
 	{ OPT_ACTION, "man", AT(man), .help = "print the manual page (roff) and exit" }, \
 	{ OPT_ACTION, "version", AT(version), .help = "print the version and exit" }
