@@ -202,14 +202,55 @@ void blk_queue_destroy(struct blk_queue *q)
 	free(q->free);
 }
 
-static unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_t sector, void *tag)
+/* What the device calls the request in a slot: its head, or buffer id. */
+static unsigned int name_of(const struct blk_queue *q, unsigned int i)
+{
+	return q->owns_chain ? i * VQ_CHAIN : i;
+}
+
+static enum trace_kind kind_of(uint32_t type)
+{
+	switch (type) {
+	case VIRTIO_BLK_T_IN:
+		return TRACE_READ;
+	case VIRTIO_BLK_T_OUT:
+		return TRACE_WRITE;
+	case VIRTIO_BLK_T_FLUSH:
+		return TRACE_FLUSH;
+	default:
+		return TRACE_DISCARD;
+	}
+}
+
+static void note_queued(struct blk_queue *q, unsigned int i, uint32_t type, uint64_t offset,
+			uint32_t len)
+{
+	trace_put(q->trace, (struct trace_record) {
+		.event = TRACE_QUEUE, .kind = kind_of(type), .queue = q->number,
+		.tag = name_of(q, i), .offset = offset, .bytes = len,
+	});
+}
+
+static inline void note(struct blk_queue *q, enum trace_event event, uint64_t tag, uint32_t n)
+{
+	if (unlikely(q->trace))
+		trace_put(q->trace, (struct trace_record) {
+			.event = event, .queue = q->number, .tag = tag, .bytes = n,
+		});
+}
+
+/* @offset and @len are those of the data on the device, in bytes. */
+static unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_t offset, uint32_t len,
+			      void *tag)
 {
 	unsigned int i = q->free[--q->nr_free];
 
 	q->batch++;
 	q->request[i] = (struct blk_tagged) { .tag = tag, .age = q->age, .busy = true };
 	q->slot[i].hdr.type = htole32(type);
-	q->slot[i].hdr.sector = htole64(sector);
+	q->slot[i].hdr.sector = htole64(type == VIRTIO_BLK_T_DISCARD ? 0 : offset >> SECTOR_SHIFT);
+	if (unlikely(q->trace))
+		note_queued(q, i, type, offset, len);
 	return i;
 }
 
@@ -282,8 +323,7 @@ static void add(struct blk_queue *q, unsigned int i, uint64_t data, uint32_t len
 void blk_queue_rw(struct blk_queue *q, bool write, uint64_t offset, void *buf, uint32_t len,
 		  void *tag)
 {
-	unsigned int i = take_slot(q, write ? VIRTIO_BLK_T_OUT : VIRTIO_BLK_T_IN,
-				   offset >> SECTOR_SHIFT, tag);
+	unsigned int i = take_slot(q, write ? VIRTIO_BLK_T_OUT : VIRTIO_BLK_T_IN, offset, len, tag);
 
 	add(q, i, (uintptr_t)buf + q->guest_offset, len, !write);
 }
@@ -303,6 +343,15 @@ static void set_entry(const struct blk_queue *q, struct blk_table *t, unsigned i
 		};
 }
 
+static uint32_t iov_bytes(const struct iovec *iov, unsigned int n)
+{
+	uint32_t len = 0;
+
+	while (n--)
+		len += iov[n].iov_len;
+	return len;
+}
+
 /**
  * blk_queue_rwv - queue a read or a write of several pieces of memory
  * @q: the queue, with a slot free and a shape that has segments
@@ -315,8 +364,8 @@ static void set_entry(const struct blk_queue *q, struct blk_table *t, unsigned i
 void blk_queue_rwv(struct blk_queue *q, bool write, uint64_t offset, const struct iovec *iov,
 		   unsigned int n, void *tag)
 {
-	unsigned int i = take_slot(q, write ? VIRTIO_BLK_T_OUT : VIRTIO_BLK_T_IN,
-				   offset >> SECTOR_SHIFT, tag);
+	unsigned int i = take_slot(q, write ? VIRTIO_BLK_T_OUT : VIRTIO_BLK_T_IN, offset,
+				   q->trace ? iov_bytes(iov, n) : 0, tag);
 	uint64_t slot = (uintptr_t)&q->slot[i] + q->guest_offset;
 	uint16_t flags = VRING_DESC_F_NEXT | (write ? 0 : VRING_DESC_F_WRITE);
 	struct blk_table *t = &q->table[i];
@@ -338,7 +387,7 @@ void blk_queue_rwv(struct blk_queue *q, bool write, uint64_t offset, const struc
  */
 void blk_queue_flush(struct blk_queue *q, void *tag)
 {
-	add(q, take_slot(q, VIRTIO_BLK_T_FLUSH, 0, tag), 0, 0, false);
+	add(q, take_slot(q, VIRTIO_BLK_T_FLUSH, 0, 0, tag), 0, 0, false);
 }
 
 /**
@@ -350,7 +399,7 @@ void blk_queue_flush(struct blk_queue *q, void *tag)
  */
 void blk_queue_discard(struct blk_queue *q, uint64_t offset, uint32_t len, void *tag)
 {
-	unsigned int i = take_slot(q, VIRTIO_BLK_T_DISCARD, 0, tag);
+	unsigned int i = take_slot(q, VIRTIO_BLK_T_DISCARD, offset, len, tag);
 	struct blk_slot *s = &q->slot[i];
 
 	s->range = (struct virtio_blk_discard_write_zeroes) {
@@ -365,6 +414,7 @@ static int kick(struct blk_queue *q)
 	uint64_t one = 1;
 
 	q->stats.kicks++;
+	note(q, TRACE_KICK, 0, 0);
 	while (write(q->kick_fd, &one, sizeof(one)) < 0) {
 		/* EAGAIN: the counter is full of kicks not taken yet, so one is pending anyway. */
 		if (errno == EAGAIN)
@@ -387,6 +437,7 @@ int blk_queue_submit(struct blk_queue *q)
 
 	if (!q->batch)
 		return 0;
+	note(q, TRACE_SUBMIT, 0, q->batch);
 	wanted = vq_driver_publish(&q->ring);
 	hist_add(&q->stats.batch, q->batch);
 	q->batch = 0;
@@ -441,6 +492,7 @@ int blk_queue_next(struct blk_queue *q, void **tag, int *err)
 	if (unlikely(i >= q->nr_slots || !q->request[i].busy || (q->owns_chain && id % VQ_CHAIN)))
 		return -EPROTO;
 
+	note(q, TRACE_SEEN, id, 0);
 	q->request[i].busy = false;
 	*tag = q->request[i].tag;
 	*err = status_to_errno(q->slot[i].status);

@@ -9,6 +9,7 @@
 #include <linux/virtio_blk.h>
 #include "base/cpu.h"
 #include "base/hist.h"
+#include "wire/trace.h"
 #include "wire/vq-driver.h"
 
 /*
@@ -125,6 +126,8 @@ struct blk_stats {
  * @owns_chain: each slot owns VQ_CHAIN descriptors of a split ring, named by the first
  * @kick_fd: eventfd of the device
  * @age: a coarse clock for finding stuck requests, advanced by the user
+ * @trace: where to write down what happens, NULL for nowhere; the user's to set
+ * @number: what the queue is called there; the user's to set
  */
 struct blk_queue {
 	struct vq_driver ring;
@@ -141,6 +144,8 @@ struct blk_queue {
 	bool owns_chain;
 	int kick_fd;
 	uint32_t age;
+	uint16_t number;
+	struct trace_ring *trace;
 	struct blk_stats stats;
 };
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include "base/crowd.h"
 #include "base/poll-window.h"
+#include "wire/trace.h"
 
 /*
  * An engine without a choice never sleeps, so that is what zero stands for. WAIT_POLL sleeps only
@@ -74,6 +75,7 @@ struct wait_stats {
  * @armed: notifications are on
  * @checked_ns: when the peer was last looked at
  * @crowd: whether a job that polls has its CPU to itself
+ * @trace: where to write sleeps down, NULL for nowhere; the user's to set
  */
 struct waiter {
 	enum wait_mode mode;
@@ -83,6 +85,7 @@ struct waiter {
 	struct crowd crowd;
 	struct wait_source source;
 	struct wait_stats stats;
+	struct trace_ring *trace;
 };
 
 void waiter_init(struct waiter *w, enum wait_mode mode, uint64_t max_ns,

@@ -2,21 +2,30 @@
 #include "base/version.h"
 #include "engines/glue/stats-file.h"
 
-static FILE *open_file(const char *prefix, const struct thread_data *td, char *path, size_t len)
+/**
+ * glue_file_name - what a job's file is called: PREFIX.JOBNAME.N.SUFFIX
+ * @td: the job
+ * @prefix: what its engine was given
+ * @suffix: what kind of file it is
+ * @path: set to the name
+ * @len: room for it
+ *
+ * Return: 0 or -ENAMETOOLONG.
+ */
+int glue_file_name(const struct thread_data *td, const char *prefix, const char *suffix, char *path,
+		   size_t len)
 {
 	char *name = path + snprintf(path, len, "%s.", prefix);
 
 	if ((size_t)(name - path) >= len ||
-	    (size_t)snprintf(name, len - (name - path), "%s.%u.json", td->o.name,
-			     td->thread_number) >= len - (name - path)) {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
+	    (size_t)snprintf(name, len - (name - path), "%s.%u.%s", td->o.name, td->thread_number,
+			     suffix) >= len - (name - path))
+		return -ENAMETOOLONG;
 	for (; *name; name++) {
 		if (*name == '/')
 			*name = '_';
 	}
-	return fopen(path, "we");
+	return 0;
 }
 
 /**
@@ -33,12 +42,16 @@ int glue_save_stats(struct thread_data *td, const char *prefix,
 {
 	char path[PATH_MAX] = "";
 	struct json w;
-	FILE *f;
+	FILE *f = NULL;
 	int ret;
 
 	if (!prefix)
 		return 0;
-	f = open_file(prefix, td, path, sizeof(path) - 1);
+	ret = glue_file_name(td, prefix, "json", path, sizeof(path) - 1);
+	if (!ret) {
+		f = fopen(path, "we");
+		ret = f ? 0 : -errno;
+	}
 	if (f) {
 		json_init(&w, f);
 		json_open_object(&w, NULL);
@@ -50,8 +63,6 @@ int glue_save_stats(struct thread_data *td, const char *prefix,
 		ret = json_finish(&w);
 		if (fclose(f) && !ret)
 			ret = -errno;
-	} else {
-		ret = -errno;
 	}
 	if (ret)
 		log_err("%s: dp_stats: cannot write %s: %s\n", td->o.name, path, strerror(-ret));

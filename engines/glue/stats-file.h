@@ -5,6 +5,8 @@
 #include "base/json.h"
 #include "engines/glue/fio-compat.h"
 
+int glue_file_name(const struct thread_data *td, const char *prefix, const char *suffix, char *path,
+		   size_t len);
 int glue_save_stats(struct thread_data *td, const char *prefix,
 		    void (*write)(struct json *w, void *arg), void *arg);
 

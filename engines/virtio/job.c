@@ -77,10 +77,12 @@ static void init_waiter(struct virtio_job *j)
 	};
 
 	waiter_init(&j->waiter, o->wait_mode, o->wait_poll_max_ns, &source);
+	j->waiter.trace = j->trace.ring;
 }
 
 static void free_job(struct virtio_job *j)
 {
+	glue_trace_end(&j->trace);
 	plug_destroy(&j->plug);
 	inflight_free(&j->f);
 	free(j);
@@ -115,8 +117,11 @@ static int take_queue(struct virtio_job *j)
 			ret == -EBUSY ? "an earlier job left requests in it" : strerror(-ret));
 		goto release;
 	}
+	j->queue.number = j->index;
+	j->queue.trace = j->trace.ring;
 	if (j->dev->transport->attach)
-		ret = j->dev->transport->attach(j->dev, j->f.td, j->index);
+		ret = j->dev->transport->attach(j->dev, j->f.td, j->index,
+						j->trace.ring ? &j->trace.file : NULL);
 	if (!ret)
 		return 0;
 	blk_queue_destroy(&j->queue);
@@ -158,6 +163,8 @@ int virtio_job_init(struct thread_data *td)
 	}
 	j->dev = shared_device_get(td);
 	ret = j->dev ? init_plug(j) : -td->error;
+	if (!ret)
+		ret = glue_trace_begin(td, ((struct virtio_options *)td->eo)->dp_trace, &j->trace);
 	if (!ret)
 		ret = take_queue(j);
 	if (ret) {

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "engines/glue/inflight.h"
+#include "engines/glue/trace-file.h"
 #include "engines/virtio/device.h"
 #include "engines/virtio/plug.h"
 
@@ -18,6 +19,7 @@
  * @done: the next io_u of a request that is complete, of which fio had no room for all
  * @done_error: that request's errno, or 0
  * @buffer_error: why it could not be given the I/O buffers
+ * @trace: what happens to its requests
  * @generation: how many times the device had come back when this job last asked
  */
 struct virtio_job {
@@ -30,6 +32,7 @@ struct virtio_job {
 	struct job_io *done;
 	int done_error;
 	int buffer_error;
+	struct job_trace trace;
 	unsigned int generation;
 } __attribute__((aligned(THREAD_ALIGN)));
 

@@ -28,6 +28,7 @@ enum virtio_transport_kind {
  * @reconnect: outlive the device
  * @merge: bytes up to which adjacent requests of a batch leave as one, 0 for not
  * @dp_stats: prefix of the files with what the engine counted
+ * @dp_trace: prefix of the files with what happened to requests
  */
 struct virtio_options {
 	void *pad;
@@ -46,6 +47,7 @@ struct virtio_options {
 	unsigned int reconnect;
 	unsigned long long merge;
 	char *dp_stats;
+	char *dp_trace;
 };
 
 /* Entries of the table of options that both virtio engines have. */
@@ -142,6 +144,13 @@ struct virtio_options {
 	.type	= FIO_OPT_STR_STORE, \
 	VIRTIO_OPTION(dp_stats), \
 	.help	= "Write what each job's driver counted to PREFIX.JOBNAME.N.json", \
+	VIRTIO_LISTED, \
+}, { \
+	.name	= "dp_trace", \
+	.lname	= "Trace files", \
+	.type	= FIO_OPT_STR_STORE, \
+	VIRTIO_OPTION(dp_trace), \
+	.help	= "Write down what happens to every request, and when, in PREFIX.JOBNAME.N.trace, for 'dataplane trace'; PREFIX is best in memory, such as in /dev/shm", \
 	VIRTIO_LISTED, \
 }
 

@@ -15,7 +15,8 @@ struct shared_device;
  * @key_help: what to give then
  * @open: find the device; fills in features, limits, max_queues and peer_fd
  * @start: the rings are in place: let the device look at them
- * @attach: a job takes a queue; in the job, process or thread; may be NULL
+ * @attach: a job takes a queue; in the job, process or thread; what happens goes into @trace,
+ *	if there is one; may be NULL
  * @detach: it gives the queue back; @dead when it has not seen all completions
  * @stats: what the device's side counted for a queue, as members of an object; may be NULL
  * @close: leave the device, whatever has been done of the above
@@ -28,7 +29,8 @@ struct virtio_transport {
 	const char *key_help;
 	int (*open)(struct shared_device *dev, struct thread_data *td);
 	int (*start)(struct shared_device *dev, struct thread_data *td);
-	int (*attach)(struct shared_device *dev, struct thread_data *td, unsigned int index);
+	int (*attach)(struct shared_device *dev, struct thread_data *td, unsigned int index,
+		      struct trace *trace);
 	void (*detach)(struct shared_device *dev, unsigned int index, bool dead);
 	void (*stats)(struct shared_device *dev, unsigned int index, struct json *w);
 	void (*close)(struct shared_device *dev);

@@ -145,6 +145,7 @@ static int start_queue(struct shared_device *dev, struct embedded *e, unsigned i
 		.call_fd = dev->queue[index].call_fd,
 		.on_broken = on_broken,
 		.owner = (void *)name,
+		.number = index,
 	};
 	q->source.fd = dev->queue[index].kick_fd;
 	ret = vq_device_init(&q->ring, &e->mem, dev->features, dev->queue_size, &at);
@@ -153,7 +154,8 @@ static int start_queue(struct shared_device *dev, struct embedded *e, unsigned i
 	return ret;
 }
 
-static int embedded_attach(struct shared_device *dev, struct thread_data *td, unsigned int index)
+static int embedded_attach(struct shared_device *dev, struct thread_data *td, unsigned int index,
+			   struct trace *trace)
 {
 	struct embedded *e = dev->priv;
 	struct embedded_queue *eq = &e->queue[index];
@@ -164,6 +166,7 @@ static int embedded_attach(struct shared_device *dev, struct thread_data *td, un
 
 	choose_cpus(e, index, &cpus);
 	config.pool.cpus = e->cpus;
+	config.trace = trace;
 	ret = lane_start(&eq->lane, index, &cpus, &policy, &config);
 	if (ret)
 		return ret;

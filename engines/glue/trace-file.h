@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ENGINES_GLUE_TRACE_FILE_H
+#define ENGINES_GLUE_TRACE_FILE_H
+
+#include "engines/glue/fio-compat.h"
+#include "wire/trace.h"
+
+/**
+ * struct job_trace - a job's trace
+ * @file: the file; others may write into it too
+ * @ring: the job's own part, NULL when there is no trace, and then @file is nothing
+ */
+struct job_trace {
+	struct trace file;
+	struct trace_ring *ring;
+};
+
+int glue_trace_begin(struct thread_data *td, const char *prefix, struct job_trace *t);
+void glue_trace_end(struct job_trace *t);
+
+#endif
