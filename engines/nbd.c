@@ -124,6 +124,14 @@ static struct fio_option options[] = {
 		NBD_LISTED,
 	},
 	{
+		.name	= "dp_trace",
+		.lname	= "Trace files",
+		.type	= FIO_OPT_STR_STORE,
+		NBD_OPTION(dp_trace),
+		.help	= "Write down what happens to every request, and when, in PREFIX.JOBNAME.N.trace, for 'dataplane trace'; PREFIX is best in memory, such as in /dev/shm",
+		NBD_LISTED,
+	},
+	{
 		.name	= NULL,
 	},
 };

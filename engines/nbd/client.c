@@ -108,6 +108,31 @@ static struct nbd_conn *choose(struct nbd_client *c)
 	return &c->conn[best];
 }
 
+static enum trace_kind kind_of(uint16_t type)
+{
+	switch (type) {
+	case NBD_CMD_READ:
+		return TRACE_READ;
+	case NBD_CMD_WRITE:
+		return TRACE_WRITE;
+	case NBD_CMD_FLUSH:
+		return TRACE_FLUSH;
+	case NBD_CMD_TRIM:
+		return TRACE_DISCARD;
+	default:
+		return TRACE_WRITE_ZEROES;
+	}
+}
+
+/* Its cookie is known only when it was taken, and may have been sent by then. */
+static void note_queued(struct nbd_client *c, const struct nbd_slot *s, uint64_t at_ns)
+{
+	trace_put(c->trace, (struct trace_record) {
+		.time_ns = at_ns, .event = TRACE_QUEUE, .kind = kind_of(s->type), .tag = s->cookie,
+		.queue = s->conn - c->conn, .offset = s->offset, .bytes = s->len,
+	});
+}
+
 /**
  * nbd_client_queue - queue a request; it leaves no later than in nbd_client_send()
  * @c: the client, with a slot free
@@ -126,6 +151,7 @@ void nbd_client_queue(struct nbd_client *c, uint16_t type, uint16_t flags, uint6
 {
 	struct nbd_conn *conn = choose(c);
 	struct nbd_slot *s = &c->slot[c->free[--c->nr_free]];
+	uint64_t at_ns = unlikely(c->trace) ? clock_ns() : 0;
 
 	*s = (struct nbd_slot) {
 		.tag = tag,
@@ -141,6 +167,8 @@ void nbd_client_queue(struct nbd_client *c, uint16_t type, uint16_t flags, uint6
 	conn->in_flight++;
 	conn->unsent = true;
 	conn->path->queue(conn, s);
+	if (unlikely(at_ns))
+		note_queued(c, s, at_ns);
 }
 
 /**
@@ -219,6 +247,8 @@ static int sleep_on_all(struct nbd_client *c)
 		p[i].events = c->conn[i].path->events(&c->conn[i]);
 	}
 	ret = poll(p, c->nr_conns, NBD_WAIT_SECONDS * 1000);
+	if (unlikely(c->trace))
+		trace_put(c->trace, (struct trace_record) { .event = TRACE_AWAKE });
 	if (ret < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (unsigned int i = 0; i < c->nr_conns && ret; i++) {
@@ -347,6 +377,10 @@ int nbd_client_next(struct nbd_client *c, void **tag, int *err)
 		if (ret < 0)
 			return ret;
 		if (ret) {
+			if (unlikely(c->trace))
+				trace_put(c->trace, (struct trace_record) {
+					.event = TRACE_SEEN, .tag = s->cookie, .queue = conn - c->conn,
+				});
 			s->busy = false;
 			conn->in_flight--;
 			c->free[c->nr_free++] = s - c->slot;

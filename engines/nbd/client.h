@@ -11,6 +11,7 @@
 #include "base/poll-window.h"
 #include "engines/driver/wait.h"
 #include "wire/nbd.h"
+#include "wire/trace.h"
 
 /*
  * An NBD client in the transmission phase, over one or more connections of one server. It
@@ -36,6 +37,7 @@ struct nbd_conn;
  * @flags: NBD_CMD_FLAG_*
  * @got: bytes of a read that structured replies have told of
  * @serial: the datapath's, to know the request again
+ * @cookie: what the server calls it; the datapath's to set when it takes the request
  * @age: nbd_client.age when it was queued
  * @error: 0 or a positive errno, once it is complete
  * @busy: it is in flight
@@ -51,6 +53,7 @@ struct nbd_slot {
 	uint16_t flags;
 	uint32_t got;
 	uint32_t serial;
+	uint64_t cookie;
 	uint32_t age;
 	int error;
 	bool busy;
@@ -138,6 +141,7 @@ struct nbd_stats {
  * @crowd: whether a job that polls has its CPU to itself
  * @fault: what was wrong with a reply, for -EPROTO
  * @complaint: what the server said about the first error it explained
+ * @trace: where to write down what happens, NULL for nowhere; the user's to set
  */
 struct nbd_client {
 	struct nbd_conn *conn;
@@ -154,8 +158,20 @@ struct nbd_client {
 	struct crowd crowd;
 	char fault[160];
 	char complaint[256];
+	struct trace_ring *trace;
 	struct nbd_stats stats;
 };
+
+/* An event that concerns all requests of a connection */
+static inline void nbd_note(const struct nbd_conn *c, enum trace_event event)
+{
+	struct nbd_client *client = c->client;
+
+	if (client->trace)
+		trace_put(client->trace, (struct trace_record) {
+			.event = event, .queue = c - client->conn,
+		});
+}
 
 int nbd_client_init(struct nbd_client *c, unsigned int nr_slots, unsigned int max_conns,
 		    enum wait_mode mode, uint64_t max_ns);

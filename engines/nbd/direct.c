@@ -81,16 +81,15 @@ static void direct_queue(struct nbd_conn *c, struct nbd_slot *s)
 {
 	struct direct *d = c->priv;
 	unsigned int i;
-	uint64_t cookie;
 
 	s->serial = d->first + d->nr_out++;
 	i = s->serial & d->mask;
-	cookie = (uint64_t)s->serial << 32 | (s - c->client->slot);
+	s->cookie = (uint64_t)s->serial << 32 | (s - c->client->slot);
 	d->hdr[i] = (struct nbd_request) {
 		.magic = htobe32(NBD_REQUEST_MAGIC),
 		.flags = htobe16(s->flags),
 		.type = htobe16(s->type),
-		.cookie = htobe64(cookie),
+		.cookie = htobe64(s->cookie),
 		.offset = htobe64(s->offset),
 		.len = htobe32(s->len),
 	};
@@ -165,6 +164,7 @@ static int direct_send(struct nbd_conn *c)
 		unsigned int n;
 		ssize_t ret;
 
+		nbd_note(c, TRACE_SUBMIT);
 		if (msg.msg_iovlen == 1)
 			ret = send(c->fd, iov[0].iov_base, iov[0].iov_len,
 				   MSG_DONTWAIT | MSG_NOSIGNAL);

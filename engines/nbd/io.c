@@ -251,6 +251,10 @@ int nbd_job_getevents(struct thread_data *td, unsigned int min, unsigned int max
 	}
 	if (j->f.dead)
 		inflight_fail_all(&j->f);
+	if (unlikely(j->trace.ring) && j->f.nr_event)
+		trace_put(j->trace.ring, (struct trace_record) {
+			.event = TRACE_RETURN, .bytes = j->f.nr_event,
+		});
 	return j->f.nr_event;
 }
 

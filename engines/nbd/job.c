@@ -195,6 +195,7 @@ static int connect_all(struct nbd_job *j)
 static void free_job(struct nbd_job *j)
 {
 	nbd_client_destroy(&j->client);
+	glue_trace_end(&j->trace);
 	inflight_free(&j->f);
 	free(j);
 }
@@ -251,7 +252,10 @@ int nbd_job_init(struct thread_data *td)
 		log_err("%s: no memory for %u requests\n", td->o.name, td->o.iodepth);
 		return ENOMEM;
 	}
-	err = connect_all(j);
+	err = -glue_trace_begin(td, ((struct nbd_options *)td->eo)->dp_trace, &j->trace);
+	j->client.trace = j->trace.ring;
+	if (!err)
+		err = connect_all(j);
 	if (err) {
 		free_job(j);
 		return err;

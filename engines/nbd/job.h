@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "engines/glue/inflight.h"
+#include "engines/glue/trace-file.h"
 #include "engines/nbd/client.h"
 #include "engines/nbd/connect.h"
 #include "engines/nbd/options.h"
@@ -13,6 +14,7 @@
  * @f: its io_us
  * @client: its connections
  * @limits: what the server can do
+ * @trace: what happens to its requests
  * @write_flags: NBD_CMD_FLAG_FUA if writes are to be durable
  * @hold: the job takes replies as fast as it can, so that requests may wait for the last
  * @complained: the server's explanation of an error was passed on
@@ -21,6 +23,7 @@ struct nbd_job {
 	struct inflight f;
 	struct nbd_client client;
 	struct nbd_limits limits;
+	struct job_trace trace;
 	uint16_t write_flags;
 	bool complained;
 	bool hold;

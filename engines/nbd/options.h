@@ -30,6 +30,7 @@ enum nbd_trim_kind {
  * @wait_poll_max_ns: longest polling window of WAIT_ADAPTIVE
  * @stuck_timeout: seconds after which a request counts as lost
  * @dp_stats: prefix of the files with what the engine counted
+ * @dp_trace: prefix of the files with what happened to requests
  */
 struct nbd_options {
 	void *pad;
@@ -43,6 +44,7 @@ struct nbd_options {
 	unsigned long long wait_poll_max_ns;
 	unsigned int stuck_timeout;
 	char *dp_stats;
+	char *dp_trace;
 };
 
 #endif

@@ -78,6 +78,7 @@ static void by_libnbd_queue(struct nbd_conn *c, struct nbd_slot *s)
 	nbd_completion_callback done = { .callback = on_completion, .user_data = s };
 	int64_t ret = -1;
 
+	nbd_note(c, TRACE_SUBMIT);
 	switch (s->type) {
 	case NBD_CMD_READ:
 		ret = nbd_aio_pread(l->h, s->buf, s->len, s->offset, done, s->flags);
@@ -95,8 +96,10 @@ static void by_libnbd_queue(struct nbd_conn *c, struct nbd_slot *s)
 		ret = nbd_aio_flush(l->h, done, s->flags);
 		break;
 	}
-	if (ret >= 0)
+	if (ret >= 0) {
+		s->cookie = ret;
 		return;
+	}
 	if (nbd_aio_is_dead(l->h) == 1 || nbd_aio_is_closed(l->h) == 1)
 		l->broken = explain(c);
 	else
