@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# agrees.py FIO.JSON CASE TRACE...: the traces of both sides agree with each other and with fio
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+from dataplane_lib import trace_cmd, trace_file as tf, trace_requests, trace_stages  # noqa: E402
+
+text = Path(sys.argv[1]).read_text()
+job = json.loads(text[text.index("{"):])["jobs"][0]
+case, paths = sys.argv[2], sys.argv[3:]
+found = trace_requests.load(paths)
+told = trace_cmd.digest(found, *trace_cmd.of_interest(found))
+count = sum(job[k]["total_ios"] for k in ("read", "write", "trim"))
+lat = sum(job[k]["lat_ns"]["mean"] * job[k]["total_ios"] for k in ("read", "write", "trim")) / count
+
+# Every request, once, on both sides; the target may have more, of runs before.
+assert len(found.engine) == count, (len(found.engine), count)
+assert told["both"] == count and told["different"] == 0 and told["wrong"] == 0 and told["lost"] == 0, told
+load = told["load"]
+assert abs(load["engine"]["requests"] - load["target"]["requests"]) <= 16, load
+for key in ("reads", "size"):
+    assert abs(load["engine"][key] / load["target"][key] - 1) < 0.01, (key, load)
+assert 0 < load["target"]["depth"] <= load["engine"]["depth"] <= load["engine"]["deepest"], load
+assert load["engine"]["deepest"] <= int(job["job options"]["iodepth"]), load
+
+# Stages add up, request by request.
+times, _ = trace_stages.causal(found.both.times)
+parts, life = trace_stages.stages(times)
+total = np.zeros(len(life), np.int64)
+for _, ns, rows in parts:
+    assert (ns >= 0).all()
+    total[rows] += ns
+assert (total == life).all()
+assert (life == times[:, tf.RETURN] - times[:, tf.QUEUE]).all()
+
+# fio begins before queue() and ends behind getevents(): its latency is ours and a little more. A thread that
+# loses its CPU in between can add much to a single one, and so to the mean.
+mean = float(life.mean())
+assert mean <= lat * 1.001 + 100, (case, mean, lat)
+assert lat <= mean * 1.5 + 5000, (case, mean, lat)
+
+names = {row["stage"]: row for row in told["stages"]}
+for need in ("submitted", "taken by the target", "given to the backend", "completed", "published",
+             "seen by the engine", "returned to fio"):
+    assert names[need]["requests"] == count, (need, names)
+if case.startswith("block off"):
+    # NBD has no kicks and calls of its own: they are what sending does.
+    for stage in ("target woken", "engine woken", *(() if found.files[0].is_nbd else ("kicked",))):
+        assert names[stage]["requests"], (stage, names)
+if case.startswith("block off file"):
+    assert names["worker begins"]["requests"] == count and names["worker done"]["requests"] == count, names
+assert abs(sum(row["share"] for row in told["stages"][:-1]) - 100) < 0.01
