@@ -13,7 +13,7 @@ from .errors import Refused, RunFailed
 from .study import job_text, variables_of
 
 # Options that mean nothing on another machine: the files they name are wanted here, the CPUs are numbered as here.
-_HERE = {"dp_stats", "iops_log", "sample_ms", "fio_cpus"}
+_HERE = {"dp_stats", "dp_trace", "iops_log", "sample_ms", "fio_cpus"}
 _WITH_LOGS = {"log_unix_epoch"}
 # fio's own, where none is given.
 _PORT = 8765

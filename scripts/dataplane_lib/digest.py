@@ -48,7 +48,8 @@ def digest(result):
         if record["warmup"]:
             continue
         histograms.setdefault(record["arm"], Counter()).update(fiojson.bins(doc))
-        runs.append({"directory": directory.name, "arm": record["arm"],
+        traced = directory / "trace.json"
+        runs.append({"trace": read_json(traced) if traced.exists() else None, "directory": directory.name, "arm": record["arm"],
                      "repeat": record["repeat"], "rtt": record["rtt"],
                      "metrics": figures, "threads": threads, "foreign": foreign,
                      "samples": seconds, "jobs": len(doc["jobs"]), "measured_ms": [fiojson.shortest_ms(doc), fiojson.runtime_ms(doc)],

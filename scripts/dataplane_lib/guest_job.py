@@ -10,7 +10,7 @@ DISK = "/dev/vda"
 # What a job that names none of fio's own engines gets.
 _USUAL_ENGINE = "libaio"
 # What these stand for is on the host.
-_HOSTS = {"socket", "uri", "port", "file", "dp_stats", "fio_cpus", "FIO_DATAPLANE"}
+_HOSTS = {"socket", "uri", "port", "file", "dp_stats", "dp_trace", "fio_cpus", "FIO_DATAPLANE"}
 _SET_HERE = {"ioengine", "filename", "direct"}
 
 

@@ -84,11 +84,12 @@ class Runner:
         names = self._names(setup, slot.arm, private)
         self._make_file(names)
         guest = setup.server.guest(names)
+        traced = "dp_trace" in variables_of(setup.job)
         target = None
         with open(directory / "target.err", "wb") as err:
             try:
                 if serving:
-                    argv = self._target_argv(serving, names, directory)
+                    argv = self._target_argv(serving, names, directory, traced)
                     record["target"] = shlex.join(argv)
                     target = process.spawn(argv, self._cpus("target"), stdout=err, stderr=err)
                     process.wait_ready(target, _ready(serving, names))
@@ -106,6 +107,9 @@ class Runner:
         if target and target.returncode and serving.program:
             raise RunFailed(f"target: {process.status(target.returncode)} "
                             + process.last_line(directory / "target.err"))
+        if traced:
+            from . import trace_study  # numpy takes a while, and other studies have no need of it
+            write_json(directory / trace_study.FILE, trace_study.keep(private))
 
     def job_of(self, arm):
         """What ARM stands for, and the variables of its job file, with places that nothing is at."""
@@ -114,8 +118,8 @@ class Runner:
 
     def _names(self, setup, arm, private):
         """What $names in a target's command line stand for."""
-        names = {**arm.values, "socket": os.path.join(private, "s"), "FIO_DATAPLANE": str(paths.dataplane_dir()),
-                 "ncpus": str(len(os.sched_getaffinity(0)) if not self.pinning.pinned else 1)}
+        names = {**arm.values, "socket": os.path.join(private, "s"), "dp_trace": os.path.join(private, "trace"),
+                 "FIO_DATAPLANE": str(paths.dataplane_dir()), "ncpus": str(len(os.sched_getaffinity(0)) if not self.pinning.pinned else 1)}
         if self.study.file:
             names["file"] = os.path.join(private, "file")
         if setup.server.uses("port"):
@@ -143,11 +147,13 @@ class Runner:
             return None
         return {getattr(self.pinning, side)}
 
-    def _target_argv(self, serving, names, directory):
+    def _target_argv(self, serving, names, directory, traced):
         if serving.command is not None:
             return [server.fill(word, names) for word in serving.command]
         argv = [str(paths.built("targets", serving.program)), "--socket", names["socket"]]
         argv += ["--stats", str(directory / "target-stats.json")]
+        if traced:
+            argv += ["--trace", f"{names['dp_trace']}.target"]
         if self.pinning.pinned:
             argv += ["--cpus", str(self.pinning.target)]
         return argv + [server.fill(word, names) for word in serving.options]
@@ -156,7 +162,7 @@ class Runner:
         """The variables of the job file."""
         fio_cpus = (str(self.pinning.fio) if self.pinning.pinned
                     else ",".join(map(str, sorted(self.pinning.rest))))
-        ours = {k: v for k, v in names.items() if k in ("FIO_DATAPLANE", "socket", "uri", "file", "port")}
+        ours = {k: v for k, v in names.items() if k in ("FIO_DATAPLANE", "socket", "uri", "file", "port", "dp_trace")}
         ours.update(fio_cpus=fio_cpus, dp_stats=str(directory / "engine"), iops_log=str(directory / "job"),
                     sample_ms=str(self._sample_ms()), runtime=f"{round(self.study.runtime * 1000)}ms",
                     ramp=f"{round(self.study.ramp * 1000)}ms")

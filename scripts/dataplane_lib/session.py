@@ -15,7 +15,7 @@ from . import (client, cpus, digest, fiojson, host, jobcheck, page, paths, peers
 from .errors import Refused
 
 # Studies that are told in a way of their own: the module whose tell() puts sentences and tables into result["told"].
-FORMS = {"match": "match_report", "matrix": "matrix_report"}
+FORMS = {"match": "match_report", "matrix": "matrix_report", "lifecycle": "trace_study"}
 # What a run costs beside ramp and runtime, before one has been timed; that of a guest has to boot.
 _OVERHEAD_S, _BOOT_S = 0.8, 8.0
 

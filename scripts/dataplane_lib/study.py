@@ -11,7 +11,7 @@ from .errors import Refused
 from .server import KEYS, Server, merge_options
 
 # What the runner puts into the environment of every run.
-PROVIDED = {"FIO_DATAPLANE", "socket", "uri", "fio_cpus", "dp_stats", "runtime", "ramp",
+PROVIDED = {"FIO_DATAPLANE", "socket", "uri", "fio_cpus", "dp_stats", "dp_trace", "runtime", "ramp",
             "iops_log", "sample_ms", "file", "port"}
 
 

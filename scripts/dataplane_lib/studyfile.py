@@ -13,7 +13,7 @@ _TOP = {"title", "question", "job", "primary", "effect", "warmup", "repeats", "r
         "choices", "baseline", "published", "short"}
 _SHORT = {"warmup", "repeats", "runtime", "ramp", "sample", "factors", "arms", "variables"}
 # How the report may tell it; "match" is for a command of its own.
-_FORMS = ("", "matrix")
+_FORMS = ("", "matrix", "lifecycle")
 _CHOICE = server.KEYS | {"job", "variables"}
 _PUBLISHED = {"source", "factor", "order", "values", "unit", "restless", "steady"}
 
