@@ -45,7 +45,7 @@ cmp wanted seen
 fio_passes --name=job --rw=trim --bs=1m --size=4m --offset=8m --iodepth=4
 dd if=disk of=seen bs=1M skip=8 count=4 status=none
 cmp -n 4194304 /dev/zero seen
-fio_fails '5 jobs at the same time' --name=job --numjobs=5 --rw=randread --bs=4k --size=1m
+fio_fails '5 queues are needed' --name=job --numjobs=5 --rw=randread --bs=4k --size=1m
 fio_fails 'past the end' --name=job --rw=randread --bs=4k --size=65m
 stop $qemu || true
 
