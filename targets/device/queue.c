@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,13 @@ static void fail(struct queue *q, int err)
 	q->on_broken(q->owner, q, err);
 }
 
+static bool counter_is_full(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	return !poll(&p, 1, 0);
+}
+
 static void call_driver(struct queue *q)
 {
 	uint64_t one = 1;
@@ -42,6 +50,8 @@ static void call_driver(struct queue *q)
 		return;
 	counter_add(&stats(q)->calls, 1);
 	note(q, TRACE_CALL, 0, 0);
+	if (unlikely(q->call_blocks) && counter_is_full(q->call_fd))
+		return;
 	/* EAGAIN: the counter is full of calls not taken yet, so one is pending anyway. */
 	if (write(q->call_fd, &one, sizeof(one)) < 0 && errno != EAGAIN && errno != EINTR)
 		fail(q, -EBADF);

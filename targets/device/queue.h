@@ -27,6 +27,7 @@ struct queue_request {
  * @inflight: record to keep of what is in flight, NULL without one
  * @recover: the record may be an earlier device's, who left requests
  * @call_fd: eventfd to notify the driver, or -1
+ * @call_blocks: writing to it while its counter is full would block the iothread
  * @on_broken: told of a request that cannot be answered; the queue has stopped looking
  * @owner: argument of @on_broken
  * @broken: @on_broken has been told
@@ -49,6 +50,7 @@ struct queue {
 	struct vq_inflight *inflight;
 	bool recover;
 	int call_fd;
+	bool call_blocks;
 	void (*on_broken)(void *owner, struct queue *q, int err);
 	void *owner;
 	bool broken;

@@ -137,14 +137,10 @@ static bool should_run(const struct session *s, const struct vu_vring *v)
 	return v->kick_fd >= 0 && v->have_addr && v->num && (v->enabled || !needs_enable);
 }
 
-/* Writing to an eventfd whose counter is full must not block an iothread. */
-static int set_nonblocking(int fd)
+/* It stays as the driver made it, who shares its flags and may want to sleep in read(), as fio's libblkio engine does. */
+static bool blocks(int fd)
 {
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
-		return -errno;
-	return 0;
+	return !(fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
 /* A queue without a record runs too, but requests in flight would die with the target. */
@@ -187,6 +183,7 @@ static int start_vring(struct session *s, unsigned int index)
 	q->mem = &s->mem;
 	q->source.fd = v->kick_fd;
 	q->call_fd = v->call_fd;
+	q->call_blocks = v->call_fd >= 0 && blocks(v->call_fd);
 	q->on_broken = on_broken;
 	q->number = s->id << 8 | index;
 	q->owner = s;
@@ -194,8 +191,6 @@ static int start_vring(struct session *s, unsigned int index)
 	if (!vq_size_valid(session_packed(s), v->num))
 		return -EINVAL;
 	ret = vq_device_init(&q->ring, &s->mem, s->features, v->num, &at);
-	if (!ret && v->call_fd >= 0)
-		ret = set_nonblocking(v->call_fd);
 	if (!ret)
 		ret = open_record(s, index);
 	if (!ret)

@@ -183,6 +183,16 @@ class Habits(bench.BadClientTest):
             self.assertTrue(bench.wait_until(d.ring.has_used))
             d.ring.wait()
 
+    def test_call_fd_stays_as_it_is(self):
+        """Its flags are shared with the driver, who may sleep in read(): fio's libblkio engine does."""
+        d = self.device()
+        fd = os.eventfd(0)
+        self.addCleanup(os.close, fd)
+        d.client.tell(vu.SET_VRING_CALL, u64(0), [fd])
+        d.ring.request(vu.IN, 0, 512)
+        self.assertEqual(os.eventfd_read(fd), 1)
+        self.assertTrue(os.get_blocking(fd))
+
     def test_error_fd_is_full(self):
         d = self.device()
         fd = os.eventfd(0)
