@@ -28,10 +28,17 @@ def _either(found, first, second):
 def compare(engine, target):
     """{side: figures} over the time in which all sides have requests; {} where there is none."""
     sides = spans(engine, target)
-    start = max((begin.min() for _, begin, _ in sides.values()), default=0)
-    end = min((ends.max() for _, _, ends in sides.values()), default=0)
+    if not sides:
+        return {}
+    start, end = max(begin.min() for _, begin, _ in sides.values()), min(ends.max() for _, _, ends in sides.values())
     if end <= start:
         return {}
+    # A request is longer in the engine: those under way at the ends of the target's time belong to it, if there are no others.
+    _, begin, ends = next(iter(sides.values()))
+    if (ends[begin < start] > start).all():
+        start = min(start, begin.min())
+    if (begin[ends > end] < end).all():
+        end = max(end, ends.max())
     return {side: _figures(found, begin, ends, int(start), int(end)) for side, (found, begin, ends) in sides.items()}
 
 

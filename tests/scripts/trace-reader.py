@@ -74,6 +74,7 @@ for name, ns in (("submitted", 10), ("kicked", 10), ("target woken", 180), ("tak
     assert row["min"] == row["max"] == row["median"] == ns and row["requests"] == 100, (name, row)
 load = digest["load"]
 assert load["engine"]["size"] == load["target"]["size"] == 4096 and load["engine"]["reads"] == 100
+assert load["engine"]["requests"] == load["target"]["requests"] == 100
 # Shown to seen is 990 of 2000 ns, taken to shown 410.
 assert abs(load["engine"]["lifetime"] - 0.99) < 1e-6 and abs(load["target"]["lifetime"] - 0.41) < 1e-6
 assert 48 < load["engine"]["busy"] < 51 and abs(load["engine"]["depth"] * 100 - load["engine"]["busy"]) < 0.01 and load["engine"]["deepest"] == 1

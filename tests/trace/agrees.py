@@ -21,7 +21,7 @@ lat = sum(job[k]["lat_ns"]["mean"] * job[k]["total_ios"] for k in ("read", "writ
 assert len(found.engine) == count, (len(found.engine), count)
 assert told["both"] == count and told["different"] == 0 and told["wrong"] == 0 and told["lost"] == 0, told
 load = told["load"]
-assert abs(load["engine"]["requests"] - load["target"]["requests"]) <= 16, load
+assert load["engine"]["requests"] == load["target"]["requests"] == count, load
 for key in ("reads", "size"):
     assert abs(load["engine"][key] / load["target"][key] - 1) < 0.01, (key, load)
 assert 0 < load["target"]["depth"] <= load["engine"]["depth"] <= load["engine"]["deepest"], load
