@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <linux/virtio_config.h>
+#include "engines/driver/trace.h"
 #include "engines/driver/virtio-blk.h"
 
 #define SECTOR_SHIFT	9
@@ -202,43 +203,6 @@ void blk_queue_destroy(struct blk_queue *q)
 	free(q->free);
 }
 
-/* What the device calls the request in a slot: its head, or buffer id. */
-static unsigned int name_of(const struct blk_queue *q, unsigned int i)
-{
-	return q->owns_chain ? i * VQ_CHAIN : i;
-}
-
-static enum trace_kind kind_of(uint32_t type)
-{
-	switch (type) {
-	case VIRTIO_BLK_T_IN:
-		return TRACE_READ;
-	case VIRTIO_BLK_T_OUT:
-		return TRACE_WRITE;
-	case VIRTIO_BLK_T_FLUSH:
-		return TRACE_FLUSH;
-	default:
-		return TRACE_DISCARD;
-	}
-}
-
-static void note_queued(struct blk_queue *q, unsigned int i, uint32_t type, uint64_t offset,
-			uint32_t len)
-{
-	trace_put(q->trace, (struct trace_record) {
-		.event = TRACE_QUEUE, .kind = kind_of(type), .queue = q->number,
-		.tag = name_of(q, i), .offset = offset, .bytes = len,
-	});
-}
-
-static inline void note(struct blk_queue *q, enum trace_event event, uint64_t tag, uint32_t n)
-{
-	if (unlikely(q->trace))
-		trace_put(q->trace, (struct trace_record) {
-			.event = event, .queue = q->number, .tag = tag, .bytes = n,
-		});
-}
-
 /* @offset and @len are those of the data on the device, in bytes. */
 static unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_t offset, uint32_t len,
 			      void *tag)
@@ -249,8 +213,7 @@ static unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_t offse
 	q->request[i] = (struct blk_tagged) { .tag = tag, .age = q->age, .busy = true };
 	q->slot[i].hdr.type = htole32(type);
 	q->slot[i].hdr.sector = htole64(type == VIRTIO_BLK_T_DISCARD ? 0 : offset >> SECTOR_SHIFT);
-	if (unlikely(q->trace))
-		note_queued(q, i, type, offset, len);
+	blk_note_queued(q, i, type, offset, len);
 	return i;
 }
 
@@ -414,7 +377,7 @@ static int kick(struct blk_queue *q)
 	uint64_t one = 1;
 
 	q->stats.kicks++;
-	note(q, TRACE_KICK, 0, 0);
+	blk_note(q, TRACE_KICK, 0, 0);
 	while (write(q->kick_fd, &one, sizeof(one)) < 0) {
 		/* EAGAIN: the counter is full of kicks not taken yet, so one is pending anyway. */
 		if (errno == EAGAIN)
@@ -437,7 +400,7 @@ int blk_queue_submit(struct blk_queue *q)
 
 	if (!q->batch)
 		return 0;
-	note(q, TRACE_SUBMIT, 0, q->batch);
+	blk_note(q, TRACE_SUBMIT, 0, q->batch);
 	wanted = vq_driver_publish(&q->ring);
 	hist_add(&q->stats.batch, q->batch);
 	q->batch = 0;
@@ -492,7 +455,7 @@ int blk_queue_next(struct blk_queue *q, void **tag, int *err)
 	if (unlikely(i >= q->nr_slots || !q->request[i].busy || (q->owns_chain && id % VQ_CHAIN)))
 		return -EPROTO;
 
-	note(q, TRACE_SEEN, id, 0);
+	blk_note(q, TRACE_SEEN, id, 0);
 	q->request[i].busy = false;
 	*tag = q->request[i].tag;
 	*err = status_to_errno(q->slot[i].status);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the virtio-blk driver writes into a trace, where there is one */
+#ifndef ENGINES_DRIVER_TRACE_H
+#define ENGINES_DRIVER_TRACE_H
+
+#include "engines/driver/virtio-blk.h"
+
+static inline enum trace_kind blk_trace_kind(uint32_t type)
+{
+	switch (type) {
+	case VIRTIO_BLK_T_IN:
+		return TRACE_READ;
+	case VIRTIO_BLK_T_OUT:
+		return TRACE_WRITE;
+	case VIRTIO_BLK_T_FLUSH:
+		return TRACE_FLUSH;
+	default:
+		return TRACE_DISCARD;
+	}
+}
+
+/**
+ * blk_note_queued - a request begins
+ * @q: its queue
+ * @i: its slot
+ * @type: VIRTIO_BLK_T_*
+ * @offset: first byte on the device
+ * @len: bytes on the device
+ */
+static inline void blk_note_queued(struct blk_queue *q, unsigned int i, uint32_t type,
+				   uint64_t offset, uint32_t len)
+{
+	if (unlikely(q->trace))
+		trace_put(q->trace, (struct trace_record) {
+			.event = TRACE_QUEUE, .kind = blk_trace_kind(type), .queue = q->number,
+			/* what the device calls it: its head, or buffer id */
+			.tag = q->owns_chain ? i * VQ_CHAIN : i,
+			.offset = offset, .bytes = len,
+		});
+}
+
+/**
+ * blk_note - something else happens
+ * @q: to this queue
+ * @event: enum trace_event
+ * @tag: to which request, as the device calls it; 0 for a batch
+ * @n: requests of a batch
+ */
+static inline void blk_note(struct blk_queue *q, enum trace_event event, uint64_t tag, uint32_t n)
+{
+	if (unlikely(q->trace))
+		trace_put(q->trace, (struct trace_record) {
+			.event = event, .queue = q->number, .tag = tag, .bytes = n,
+		});
+}
+
+#endif
