@@ -74,7 +74,7 @@ static void ram_close(struct backend *b)
  * A client that has one request read what another writes at the same time gets some of both,
  * from memory as from a disk. The race is the client's.
  */
-const char *__tsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)
 {
 	return "race:ram_execute\n";
