@@ -22,7 +22,7 @@ for how in '' --thread; do
 		--name=zeroes --stonewall --rw=read --size=4m --verify=pattern --verify_pattern=0
 	holds fio.json "jobs[4]['read']['total_ios'] == 1024"
 done
-fio_fails '5 jobs at the same time' "${embedded[@]}" --target='--num-queues 4' --name=job --rw=read --numjobs=5
+fio_fails '5 queues are needed, one for each job at the same time' "${embedded[@]}" --target='--num-queues 4' --name=job --rw=read --numjobs=5
 fio_fails 'past the end' "${embedded[@]}" --target='--size 16M' --name=job --rw=read --size=17m
 fio_fails 'is read-only' "${embedded[@]}" --target='--read-only' --name=job --rw=write --size=1m
 fio_fails 'target=: --backend' "${embedded[@]}" --target='--backend disk' --name=job --rw=read --size=1m
