@@ -24,6 +24,9 @@ struct queue_request {
  * @dev: the device
  * @ring: the virtqueue
  * @mem: the driver's memory
+ * @trace: where the iothread writes down what happens, NULL without a trace; beside what
+ *	every request needs
+ * @number: what the queue is called there
  * @inflight: record to keep of what is in flight, NULL without one
  * @recover: the record may be an earlier device's, who left requests
  * @call_fd: eventfd to notify the driver, or -1
@@ -38,8 +41,6 @@ struct queue_request {
  * @touched: how many have been used
  * @publish: shows the driver what was given back in this turn
  * @drained: posted when a stopping queue has become empty
- * @trace: where the iothread writes down what happens, NULL without a trace
- * @number: what the queue is called there
  */
 struct queue {
 	struct event_source source;
@@ -47,6 +48,8 @@ struct queue {
 	struct blk_device *dev;
 	struct vq_device ring;
 	const struct guest_memory *mem;
+	struct trace_ring *trace;
+	uint16_t number;
 	struct vq_inflight *inflight;
 	bool recover;
 	int call_fd;
@@ -61,8 +64,6 @@ struct queue {
 	unsigned int touched;
 	struct deferred publish;
 	sem_t drained;
-	struct trace_ring *trace;
-	uint16_t number;
 } __attribute__((aligned(THREAD_ALIGN)));
 
 int queue_start(struct queue *q, struct lane *lane, uint32_t base);

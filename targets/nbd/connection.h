@@ -83,6 +83,8 @@ struct nbd_tx {
  * struct nbd_conn - a connection in transmission, an event source of one iothread
  * @source: the event source; its fd is the socket
  * @lane: whose it is
+ * @trace: where the iothread writes down what happens, NULL without a trace
+ * @number: what the connection is called there
  * @disk: what is exported
  * @agreed: by the handshake
  * @in_place: writes of which all data is there are served from the receive buffer, as the
@@ -96,12 +98,12 @@ struct nbd_tx {
  * @over: posted when nothing of it is left in the iothread
  * @seen_bytes: what nbd_conn_hurry() saw
  * @why: the reason for dropping the client, empty when it just left
- * @trace: where the iothread writes down what happens, NULL without a trace
- * @number: what the connection is called there
  */
 struct nbd_conn {
 	struct event_source source;
 	struct lane *lane;
+	struct trace_ring *trace;
+	uint16_t number;
 	const struct nbd_disk *disk;
 	struct nbd_agreed agreed;
 	bool in_place;
@@ -115,8 +117,6 @@ struct nbd_conn {
 	sem_t over;
 	uint64_t seen_bytes;
 	char why[NBD_WHY_MAX];
-	struct trace_ring *trace;
-	uint16_t number;
 	struct nbd_tx tx;
 } __attribute__((aligned(THREAD_ALIGN)));
 
