@@ -76,6 +76,39 @@ static inline void inflight_add(struct inflight *f, struct io_u *io_u)
 }
 
 /**
+ * inflight_admits - whether an io_u that comes in has something to ask of the device
+ * @f: the job's
+ * @io_u: fio's; given its error, if it has one
+ * @has_flush: the device has flushes
+ *
+ * A device without flushes has no cache, and what has completed is as durable as it gets: so does
+ * Linux take an NBD server without them. Jobs that ask for flushes there may have been refused
+ * at the start, but fio has some of its own, before it verifies.
+ *
+ * Return: true to go on with it; false when it is complete already, as FIO_Q_COMPLETED says.
+ */
+static inline bool inflight_admits(const struct inflight *f, struct io_u *io_u, bool has_flush)
+{
+	if (unlikely(f->dead)) {
+		io_u->error = f->dead;
+		return false;
+	}
+	switch (io_u->ddir) {
+	case DDIR_READ:
+	case DDIR_WRITE:
+	case DDIR_TRIM:
+		return io_u->xfer_buflen;
+	case DDIR_SYNC:
+	case DDIR_DATASYNC:
+	case DDIR_SYNC_FILE_RANGE:
+		return has_flush;
+	default:
+		io_u->error = EINVAL;
+		return false;
+	}
+}
+
+/**
  * inflight_begin - an io_u comes in
  * @io_u: fio's
  *
@@ -158,12 +191,6 @@ static inline void inflight_fail_all(struct inflight *f)
 		if (f->io[i].busy)
 			inflight_complete(f, &f->io[i], f->dead);
 	}
-}
-
-static inline enum fio_q_status inflight_fail_now(struct io_u *io_u, int err)
-{
-	io_u->error = err;
-	return FIO_Q_COMPLETED;
 }
 
 /**

@@ -100,29 +100,8 @@ enum fio_q_status nbd_job_queue(struct thread_data *td, struct io_u *io_u)
 	struct job_io *io;
 
 	fio_ro_check(td, io_u);
-	if (j->f.dead)
-		return inflight_fail_now(io_u, j->f.dead);
-
-	switch (io_u->ddir) {
-	case DDIR_READ:
-	case DDIR_WRITE:
-	case DDIR_TRIM:
-		if (!io_u->xfer_buflen)
-			return FIO_Q_COMPLETED;
-		break;
-	case DDIR_SYNC:
-	case DDIR_DATASYNC:
-	case DDIR_SYNC_FILE_RANGE:
-		/*
-		 * fio's own, before it verifies: a job that asks for any was refused. Linux
-		 * takes a server without flush for one without a cache, too.
-		 */
-		if (!j->limits.flush)
-			return FIO_Q_COMPLETED;
-		break;
-	default:
-		return inflight_fail_now(io_u, EINVAL);
-	}
+	if (!inflight_admits(&j->f, io_u, j->limits.flush))
+		return FIO_Q_COMPLETED;
 	io = inflight_begin(io_u);
 	if (j->f.nr_waiting || !issue(j, io))
 		inflight_wait(&j->f, io);

@@ -89,26 +89,8 @@ enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
 	struct job_io *io;
 
 	fio_ro_check(td, io_u);
-	if (j->f.dead)
-		return inflight_fail_now(io_u, j->f.dead);
-
-	switch (io_u->ddir) {
-	case DDIR_READ:
-	case DDIR_WRITE:
-	case DDIR_TRIM:
-		if (!io_u->xfer_buflen)
-			return FIO_Q_COMPLETED;
-		break;
-	case DDIR_SYNC:
-	case DDIR_DATASYNC:
-	case DDIR_SYNC_FILE_RANGE:
-		/* Without a cache in the device, what has completed is as durable as it gets. */
-		if (!j->dev->limits.flush)
-			return FIO_Q_COMPLETED;
-		break;
-	default:
-		return inflight_fail_now(io_u, EINVAL);
-	}
+	if (!inflight_admits(&j->f, io_u, j->dev->limits.flush))
+		return FIO_Q_COMPLETED;
 	io = inflight_begin(io_u);
 	if (j->f.nr_waiting || !issue(j, io))
 		inflight_wait(&j->f, io);
