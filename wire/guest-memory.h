@@ -30,8 +30,8 @@ struct guest_region {
 /**
  * struct guest_memory - every region a front end has shared
  *
- * Read by iothreads and replaced, never changed, by the session: a changed table is
- * a new object.
+ * Read by iothreads without a lock: the session changes it while none of its queues has an
+ * iothread (session_pause()).
  */
 struct guest_memory {
 	unsigned int nr;
