@@ -2,6 +2,7 @@
 #ifndef ENGINES_GLUE_TRACE_FILE_H
 #define ENGINES_GLUE_TRACE_FILE_H
 
+#include "base/cpu.h"
 #include "engines/glue/fio-compat.h"
 #include "wire/trace.h"
 
@@ -17,5 +18,16 @@ struct job_trace {
 
 int glue_trace_begin(struct thread_data *td, const char *prefix, struct job_trace *t);
 void glue_trace_end(struct job_trace *t);
+
+/**
+ * glue_trace_return - getevents() returns
+ * @r: the job's part of its trace, NULL without one
+ * @n: with so many io_us
+ */
+static inline void glue_trace_return(struct trace_ring *r, unsigned int n)
+{
+	if (unlikely(r) && n)
+		trace_put(r, (struct trace_record) { .event = TRACE_RETURN, .bytes = n });
+}
 
 #endif

@@ -233,10 +233,7 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 	}
 	if (j->f.dead)
 		inflight_fail_all(&j->f);
-	if (unlikely(j->trace.ring) && j->f.nr_event)
-		trace_put(j->trace.ring, (struct trace_record) {
-			.event = TRACE_RETURN, .bytes = j->f.nr_event,
-		});
+	glue_trace_return(j->queue.trace, j->f.nr_event);
 	return j->f.nr_event;
 }
 
