@@ -37,11 +37,12 @@ for _, ns, rows in parts:
 assert (total == life).all()
 assert (life == times[:, tf.RETURN] - times[:, tf.QUEUE]).all()
 
-# fio begins before queue() and ends behind getevents(): its latency is ours and a little more. A thread that
-# loses its CPU in between can add much to a single one, and so to the mean.
-mean = float(life.mean())
+# fio begins before queue() and ends behind getevents(): its latency is ours and a little more. A thread that loses its
+# CPU in between adds much to a few, so that "a little" is said of the middle (whose buckets are 3 % wide).
+mean, middle = float(life.mean()), float(np.median(life[found.both.kind == 0]))
+p50 = job["read"]["lat_ns"]["percentile"]["50.000000"]
 assert mean <= lat * 1.001 + 100, (case, mean, lat)
-assert lat <= mean * 1.5 + 5000, (case, mean, lat)
+assert middle * 0.96 - 100 <= p50 <= middle * 1.25 + 3000, (case, middle, p50)
 
 names = {row["stage"]: row for row in told["stages"]}
 for need in ("submitted", "taken by the target", "given to the backend", "completed", "published",
@@ -49,8 +50,9 @@ for need in ("submitted", "taken by the target", "given to the backend", "comple
     assert names[need]["requests"] == count, (need, names)
 if case.startswith("block off"):
     # NBD has no kicks and calls of its own: they are what sending does.
-    for stage in ("target woken", "engine woken", *(() if found.files[0].is_nbd else ("kicked",))):
-        assert names[stage]["requests"], (stage, names)
+    # The target slept before the first one; an engine that loses its CPU may find all completions there.
+    for stage in ("target woken", *(() if found.files[0].is_nbd else ("kicked",))):
+        assert stage in names, (stage, names)
 if case.startswith("block off file"):
     assert names["worker begins"]["requests"] == count and names["worker done"]["requests"] == count, names
 assert abs(sum(row["share"] for row in told["stages"][:-1]) - 100) < 0.01

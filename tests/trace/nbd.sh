@@ -13,7 +13,7 @@ for case in "block off ram direct 1" "poll busy null direct 1" "block off file d
 	path=$socket
 	unset socket
 	fio_passes --uri="nbd+unix:///?socket=$path" --datapath="$datapath" --connections="$connections" --wait_mode="$wait" \
-		--dp_trace=engine --name=a --rw=randrw --bs=4k --size=16m --iodepth=8 --number_ios=3000
+		--dp_trace=engine --name=a --rw=randrw --bs=4k --size=16m --iodepth=8 --number_ios=3000 --lat_percentiles=1 --percentile_list=50
 	/usr/bin/python3 "$SRC/tests/trace/agrees.py" fio.json "$case" engine.a.1.trace target.trace
 	stop_target
 done

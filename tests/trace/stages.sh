@@ -12,7 +12,7 @@ for case in "block off null" "block adaptive ram" "poll busy null" "block off fi
 	start_target --backend "$backend" --size 16M --poll "$poll" --trace here/target.trace
 	for depth in 1 8; do
 		fio_passes --wait_mode="$wait" --dp_trace=here/engine --name=a/b --rw=randrw --bs=4k --size=16m \
-			--iodepth=$depth --number_ios=3000
+			--iodepth=$depth --number_ios=3000 --lat_percentiles=1 --percentile_list=50
 		[ "$(echo here/engine*)" = here/engine.a_b.1.trace ] || fail "the files are $(echo here/engine*)"
 		/usr/bin/python3 "$SRC/tests/trace/agrees.py" fio.json "$case" here/engine.a_b.1.trace here/target.trace
 	done
