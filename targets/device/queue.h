@@ -26,11 +26,11 @@ struct queue_request {
  * @mem: the driver's memory
  * @trace: where the iothread writes down what happens, NULL without a trace; beside what
  *	every request needs
- * @number: what the queue is called there
  * @inflight: record to keep of what is in flight, NULL without one
  * @recover: the record may be an earlier device's, who left requests
+ * @call_blocks: writing to @call_fd while its counter is full would block the iothread
+ * @number: what the queue is called in a trace
  * @call_fd: eventfd to notify the driver, or -1
- * @call_blocks: writing to it while its counter is full would block the iothread
  * @on_broken: told of a request that cannot be answered; the queue has stopped looking
  * @owner: argument of @on_broken
  * @broken: @on_broken has been told
@@ -49,11 +49,11 @@ struct queue {
 	struct vq_device ring;
 	const struct guest_memory *mem;
 	struct trace_ring *trace;
-	uint16_t number;
 	struct vq_inflight *inflight;
 	bool recover;
-	int call_fd;
 	bool call_blocks;
+	uint16_t number;
+	int call_fd;
 	void (*on_broken)(void *owner, struct queue *q, int err);
 	void *owner;
 	bool broken;
