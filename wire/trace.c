@@ -211,3 +211,22 @@ void trace_put(struct trace_ring *r, struct trace_record event)
 	/* After the record: for who reads a file that is being written, or was left in the middle. */
 	atomic_store_explicit(&r->shared->written, r->next, memory_order_release);
 }
+
+/**
+ * trace_note - write an event down that has no place on the device
+ * @r: the calling thread's place
+ * @event: what happens
+ * @queue: to which queue
+ * @tag: to which request of it; 0 for a batch
+ * @n: requests of the batch, where that is known
+ *
+ * Its arguments fit into registers: a record made by the caller would take stack of a function
+ * that mostly has nothing to write down.
+ */
+void trace_note(struct trace_ring *r, enum trace_event event, uint16_t queue, uint64_t tag,
+		uint32_t n)
+{
+	trace_put(r, (struct trace_record) {
+		.event = event, .queue = queue, .tag = tag, .bytes = n,
+	});
+}

@@ -178,5 +178,7 @@ int trace_thread(struct trace *t, const char *name, enum trace_role role, uint32
 		 struct trace_ring **ring);
 void trace_ring_enter(struct trace_ring *r);
 void trace_put(struct trace_ring *r, struct trace_record event);
+void trace_note(struct trace_ring *r, enum trace_event event, uint16_t queue, uint64_t tag,
+		uint32_t n);
 
 #endif

@@ -20,23 +20,22 @@ static inline enum trace_kind blk_trace_kind(uint32_t type)
 }
 
 /**
- * blk_note_queued - a request begins
- * @q: its queue
+ * blk_note_queued - a request begins; apart, see trace_note()
+ * @q: its queue, with a trace
  * @i: its slot
  * @type: VIRTIO_BLK_T_*
  * @offset: first byte on the device
  * @len: bytes on the device
  */
-static inline void blk_note_queued(struct blk_queue *q, unsigned int i, uint32_t type,
-				   uint64_t offset, uint32_t len)
+static __attribute__((noinline)) void blk_note_queued(struct blk_queue *q, unsigned int i,
+						      uint32_t type, uint64_t offset, uint32_t len)
 {
-	if (unlikely(q->trace))
-		trace_put(q->trace, (struct trace_record) {
-			.event = TRACE_QUEUE, .kind = blk_trace_kind(type), .queue = q->number,
-			/* what the device calls it: its head, or buffer id */
-			.tag = q->owns_chain ? i * VQ_CHAIN : i,
-			.offset = offset, .bytes = len,
-		});
+	trace_put(q->trace, (struct trace_record) {
+		.event = TRACE_QUEUE, .kind = blk_trace_kind(type), .queue = q->number,
+		/* what the device calls it: its head, or buffer id */
+		.tag = q->owns_chain ? i * VQ_CHAIN : i,
+		.offset = offset, .bytes = len,
+	});
 }
 
 /**
@@ -49,9 +48,7 @@ static inline void blk_note_queued(struct blk_queue *q, unsigned int i, uint32_t
 static inline void blk_note(struct blk_queue *q, enum trace_event event, uint64_t tag, uint32_t n)
 {
 	if (unlikely(q->trace))
-		trace_put(q->trace, (struct trace_record) {
-			.event = event, .queue = q->number, .tag = tag, .bytes = n,
-		});
+		trace_note(q->trace, event, q->number, tag, n);
 }
 
 #endif

@@ -204,8 +204,8 @@ void blk_queue_destroy(struct blk_queue *q)
 }
 
 /* @offset and @len are those of the data on the device, in bytes. */
-static unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_t offset, uint32_t len,
-			      void *tag)
+static inline unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_t offset,
+				     uint32_t len, void *tag)
 {
 	unsigned int i = q->free[--q->nr_free];
 
@@ -213,7 +213,8 @@ static unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_t offse
 	q->request[i] = (struct blk_tagged) { .tag = tag, .age = q->age, .busy = true };
 	q->slot[i].hdr.type = htole32(type);
 	q->slot[i].hdr.sector = htole64(type == VIRTIO_BLK_T_DISCARD ? 0 : offset >> SECTOR_SHIFT);
-	blk_note_queued(q, i, type, offset, len);
+	if (unlikely(q->trace))
+		blk_note_queued(q, i, type, offset, len);
 	return i;
 }
 
@@ -455,11 +456,12 @@ int blk_queue_next(struct blk_queue *q, void **tag, int *err)
 	if (unlikely(i >= q->nr_slots || !q->request[i].busy || (q->owns_chain && id % VQ_CHAIN)))
 		return -EPROTO;
 
-	blk_note(q, TRACE_SEEN, id, 0);
 	q->request[i].busy = false;
 	*tag = q->request[i].tag;
 	*err = status_to_errno(q->slot[i].status);
 	q->free[q->nr_free++] = i;
+	/* Last, as nothing is to be kept for later then. */
+	blk_note(q, TRACE_SEEN, id, 0);
 	return 1;
 }
 

@@ -67,7 +67,7 @@ static int sleep_for(struct waiter *w, uint64_t ns)
 	w->stats.sleeps++;
 	ret = ppoll(p, 2, &ts, NULL);
 	if (unlikely(w->trace))
-		trace_put(w->trace, (struct trace_record) { .event = TRACE_AWAKE });
+		trace_note(w->trace, TRACE_AWAKE, 0, 0, 0);
 	if (ret < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (!ret)

@@ -27,7 +27,7 @@ void glue_trace_end(struct job_trace *t);
 static inline void glue_trace_return(struct trace_ring *r, unsigned int n)
 {
 	if (unlikely(r) && n)
-		trace_put(r, (struct trace_record) { .event = TRACE_RETURN, .bytes = n });
+		trace_note(r, TRACE_RETURN, 0, 0, n);
 }
 
 #endif

@@ -248,7 +248,7 @@ static int sleep_on_all(struct nbd_client *c)
 	}
 	ret = poll(p, c->nr_conns, NBD_WAIT_SECONDS * 1000);
 	if (unlikely(c->trace))
-		trace_put(c->trace, (struct trace_record) { .event = TRACE_AWAKE });
+		trace_note(c->trace, TRACE_AWAKE, 0, 0, 0);
 	if (ret < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (unsigned int i = 0; i < c->nr_conns && ret; i++) {
@@ -378,9 +378,7 @@ int nbd_client_next(struct nbd_client *c, void **tag, int *err)
 			return ret;
 		if (ret) {
 			if (unlikely(c->trace))
-				trace_put(c->trace, (struct trace_record) {
-					.event = TRACE_SEEN, .tag = s->cookie, .queue = conn - c->conn,
-				});
+				trace_note(c->trace, TRACE_SEEN, conn - c->conn, s->cookie, 0);
 			s->busy = false;
 			conn->in_flight--;
 			c->free[c->nr_free++] = s - c->slot;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <libnbd.h>
+#include "base/cpu.h"
 #include "base/crowd.h"
 #include "base/hist.h"
 #include "base/poll-window.h"
@@ -167,10 +168,8 @@ static inline void nbd_note(const struct nbd_conn *c, enum trace_event event)
 {
 	struct nbd_client *client = c->client;
 
-	if (client->trace)
-		trace_put(client->trace, (struct trace_record) {
-			.event = event, .queue = c - client->conn,
-		});
+	if (unlikely(client->trace))
+		trace_note(client->trace, event, c - client->conn, 0, 0);
 }
 
 int nbd_client_init(struct nbd_client *c, unsigned int nr_slots, unsigned int max_conns,

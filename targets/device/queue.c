@@ -22,9 +22,7 @@ static struct iothread_stats *stats(struct queue *q)
 static inline void note(struct queue *q, enum trace_event event, uint64_t tag, uint32_t n)
 {
 	if (unlikely(q->trace))
-		trace_put(q->trace, (struct trace_record) {
-			.event = event, .queue = q->number, .tag = tag, .bytes = n,
-		});
+		trace_note(q->trace, event, q->number, tag, n);
 }
 
 static void fail(struct queue *q, int err)

@@ -142,9 +142,7 @@ bool nbd_send_replies(struct nbd_conn *c);
 static inline void nbd_note(struct nbd_conn *c, enum trace_event event, uint64_t cookie)
 {
 	if (unlikely(c->trace))
-		trace_put(c->trace, (struct trace_record) {
-			.event = event, .queue = c->number, .tag = be64toh(cookie),
-		});
+		trace_note(c->trace, event, c->number, be64toh(cookie), 0);
 }
 
 static inline struct iothread_stats *nbd_stats(struct nbd_conn *c)

@@ -87,9 +87,7 @@ static void enter_trace(struct pool_worker *w)
 static inline void note(struct pool_worker *w, enum trace_event event, const struct pool_work *work)
 {
 	if (unlikely(w->trace))
-		trace_put(w->trace, (struct trace_record) {
-			.event = event, .tag = work->name.tag, .queue = work->name.queue,
-		});
+		trace_note(w->trace, event, work->name.queue, work->name.tag, 0);
 }
 
 static void *worker_main(void *arg)
