@@ -57,6 +57,8 @@ enum vu_protocol_feature {
 #define VU_VRING_INDEX_MASK	0xffu
 #define VU_VRING_NOFD		0x100u
 
+#define VU_MAX_QUEUES		(VU_VRING_INDEX_MASK + 1)
+
 #define VU_MAX_FDS		8
 #define VU_CONFIG_MAX		256
 

@@ -155,10 +155,13 @@ static int negotiate_protocol(struct vu_front *f, bool inflight)
 	if (!has(f->protocol, VU_PROTOCOL_F_MQ))
 		return 0;
 	ret = ask_u64(f, VU_GET_QUEUE_NUM, &queues);
-	if (!ret && !queues)
+	if (ret)
+		return ret;
+	if (!queues)
 		return -EPROTO;
-	f->max_queues = queues;
-	return ret;
+	/* Messages with a queue's descriptors have eight bits for its number. */
+	f->max_queues = queues < VU_MAX_QUEUES ? queues : VU_MAX_QUEUES;
+	return 0;
 }
 
 /**

@@ -52,3 +52,9 @@ stop $qemu || true
 start_qemu ,logical-block-size=4096
 fio_passes --name=job --rw=randwrite --bsrange=4k-64k --size=4m --iodepth=32 --verify=crc32c
 fio_fails bs=512 --name=job --rw=randwrite --bs=512 --size=4m
+stop $qemu || true
+
+# It says that it has more queues than its protocol has numbers for.
+start_qemu ,num-queues=300
+fio_passes --num_queues=256 --name=job --rw=randread --bs=4k --size=1m
+fio_fails "has 256" --num_queues=257 --name=job --rw=randread --bs=4k --size=1m
