@@ -371,12 +371,13 @@ int daemon_main(struct daemon *d, const struct daemon_ops *ops, int argc, char *
 	if (d->signal_fd < 0 || check_cpus(d) || open_devices(d))
 		return 1;
 	if (begin_trace(d))
-		return 1;
+		goto close;
 	if (!start_threads(d)) {
 		status = run(d);
 		stop_threads(d, d->o.iothreads);
 	}
 	end_trace(d);
+close:
 	close_devices(d, d->nr_devices);
 	return status;
 }
