@@ -125,4 +125,4 @@ def build(spec):
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise Refused(f"make -C {path}: exit status {done.returncode}" + (f": {said[-1]}" if said else ""))
-    return host.output(["git", "describe", "--always", "--dirty"], cwd=path)
+    return host.output(["git", "--no-optional-locks", "describe", "--always", "--dirty"], cwd=path)

@@ -110,7 +110,7 @@ def facts():
         "fio": fio_version(),
         "load": " ".join(f"{x:.2f}" for x in os.getloadavg()),
     }
-    commit = output(["git", "describe", "--always", "--dirty"], cwd=paths.HOME) if paths.in_tree() else ""
+    commit = output(["git", "--no-optional-locks", "describe", "--always", "--dirty"], cwd=paths.HOME) if paths.in_tree() else ""
     if commit:
         out["fio-dataplane"] = commit
     if paths.elsewhere():

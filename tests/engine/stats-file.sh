@@ -15,7 +15,7 @@ for mode in "${modes[@]}"; do
 		holds "$file" "d['engine'] == 'dataplane-$ENGINE'" "d['wait_mode'] == '$mode'" \
 			"d['notifications']['sent'] + d['notifications']['suppressed'] == total(d['batch'])" \
 			"d['notifications']['received'] == 0 or d['sleeps'] > 0" \
-			"(d['sleeps'] == 0) or '$mode' != 'poll'" "(d['polls'] == 0) or '$mode' != 'block'"
+			"d['sleeps'] == 0 or d['yields'] or '$mode' != 'poll'" "(d['polls'] == 0) or '$mode' != 'block'"
 	done
 	holds fio.json "jobs[1]['trim']['total_ios'] == 1024"
 	# Each trim of these jobs is a batch of its own.
