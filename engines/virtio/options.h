@@ -88,7 +88,7 @@ struct virtio_options {
 	VIRTIO_OPTION(num_queues), \
 	.help	= "Virtqueues to set up if that is more than the jobs need; the others stay idle, as a guest's do", \
 	.def	= "0", \
-	.maxval	= 65536, \
+	.maxval	= 256, \
 	VIRTIO_LISTED, \
 }, { \
 	.name	= "hugepages", \
