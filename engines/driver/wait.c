@@ -152,6 +152,26 @@ static bool spin_window(struct waiter *w, uint64_t start)
 	return found;
 }
 
+static int adapt(struct waiter *w, uint64_t timeout_ns)
+{
+	bool found = false;
+	uint64_t start;
+	int ret = 0;
+
+	if (!w->window.max_ns || vain_skips(&w->vain))
+		return block(w, timeout_ns);
+
+	start = clock_ns();
+	if (w->window.ns) {
+		found = spin_window(w, start);
+		vain_note(&w->vain, found);
+	}
+	if (!found)
+		ret = block(w, timeout_ns);
+	poll_window_update(&w->window, clock_ns() - start);
+	return ret;
+}
+
 /**
  * waiter_wait - wait until there is a completion
  * @w: how
@@ -161,9 +181,6 @@ static bool spin_window(struct waiter *w, uint64_t start)
  */
 int waiter_wait(struct waiter *w, uint64_t timeout_ns)
 {
-	uint64_t start;
-	int ret = 0;
-
 	if (w->source.ready(w->source.arg))
 		return 0;
 
@@ -176,11 +193,5 @@ int waiter_wait(struct waiter *w, uint64_t timeout_ns)
 	case WAIT_ADAPTIVE:
 		break;
 	}
-
-	start = clock_ns();
-	if (!w->window.ns || !spin_window(w, start))
-		ret = block(w, timeout_ns);
-	if (w->window.max_ns)
-		poll_window_update(&w->window, clock_ns() - start);
-	return ret;
+	return adapt(w, timeout_ns);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include "base/crowd.h"
 #include "base/poll-window.h"
+#include "engines/driver/vain.h"
 #include "wire/trace.h"
 
 /*
@@ -72,6 +73,7 @@ struct wait_stats {
  * struct waiter - a job's way of waiting
  * @mode: spin, poll, block or adaptive
  * @window: polling window of WAIT_ADAPTIVE
+ * @vain: whether that is of use
  * @armed: notifications are on
  * @checked_ns: when the peer was last looked at
  * @crowd: whether a job that polls has its CPU to itself
@@ -80,6 +82,7 @@ struct wait_stats {
 struct waiter {
 	enum wait_mode mode;
 	struct poll_window window;
+	struct vain vain;
 	bool armed;
 	uint64_t checked_ns;
 	struct crowd crowd;

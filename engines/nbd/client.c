@@ -327,15 +327,20 @@ static int spin(struct nbd_client *c)
 
 static int adapt(struct nbd_client *c)
 {
-	uint64_t start = clock_ns();
+	uint64_t start;
 	int ret = 0;
 
-	if (c->window.ns)
+	if (!c->window.max_ns || vain_skips(&c->vain))
+		return block(c);
+
+	start = clock_ns();
+	if (c->window.ns) {
 		ret = spin_window(c, start);
+		vain_note(&c->vain, ret);
+	}
 	if (!ret)
 		ret = block(c);
-	if (c->window.max_ns)
-		poll_window_update(&c->window, clock_ns() - start);
+	poll_window_update(&c->window, clock_ns() - start);
 	return ret;
 }
 

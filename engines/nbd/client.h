@@ -139,6 +139,7 @@ struct nbd_stats {
  * @age: a coarse clock for finding stuck requests, advanced by the user
  * @mode: block, poll or adaptive
  * @window: polling window of WAIT_ADAPTIVE
+ * @vain: whether that is of use
  * @crowd: whether a job that polls has its CPU to itself
  * @fault: what was wrong with a reply, for -EPROTO
  * @complaint: what the server said about the first error it explained
@@ -156,6 +157,7 @@ struct nbd_client {
 	uint32_t age;
 	enum wait_mode mode;
 	struct poll_window window;
+	struct vain vain;
 	struct crowd crowd;
 	char fault[160];
 	char complaint[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* base/poll-window.c: QEMU's rule, step by step */
+/* base/poll-window.c: QEMU's rule, step by step; engines/driver/vain.h: when a driver gives it up */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/poll-window.h"
+#include "engines/driver/vain.h"
 
 #define MAX	32768
 
@@ -92,6 +93,40 @@ static void test_small_maximum(void **state)
 	WALK(((struct poll_window) { .max_ns = 0, .grow = 2 }), { 1, 0 }, { 0, 0 }, { 100000, 0 });
 }
 
+/* Waits that begin with polling, of the next @n, each in vain or not. */
+static unsigned int polled(struct vain *v, unsigned int n, bool found)
+{
+	unsigned int polls = 0;
+
+	while (n--) {
+		if (vain_skips(v))
+			continue;
+		vain_note(v, found);
+		polls++;
+	}
+	return polls;
+}
+
+/* Polling in vain is given up for longer and longer, and taken up again by a single success. */
+static void test_vain(void **state)
+{
+	struct vain v = { 0 };
+
+	(void)state;
+	assert_int_equal(polled(&v, 1000, true), 1000);
+	assert_int_equal(polled(&v, VAIN_MISSES + VAIN_SKIP_MIN, false), VAIN_MISSES);
+	assert_int_equal(polled(&v, VAIN_MISSES + 2 * VAIN_SKIP_MIN, false), VAIN_MISSES);
+	assert_int_equal(polled(&v, 1, true), 1);
+	assert_int_equal(polled(&v, VAIN_MISSES + VAIN_SKIP_MIN, false), VAIN_MISSES);
+	/* never for good */
+	polled(&v, 100 * VAIN_SKIP_MAX, false);
+	assert_in_range(polled(&v, VAIN_SKIP_MAX + VAIN_MISSES, false), 1, VAIN_MISSES);
+	/* a miss now and then does not count */
+	v = (struct vain) { 0 };
+	for (unsigned int i = 0; i < 100; i++)
+		assert_int_equal(polled(&v, VAIN_MISSES - 1, false) + polled(&v, 1, true), VAIN_MISSES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -100,6 +135,7 @@ int main(void)
 		cmocka_unit_test(test_shrink),
 		cmocka_unit_test(test_at_the_maximum),
 		cmocka_unit_test(test_small_maximum),
+		cmocka_unit_test(test_vain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
