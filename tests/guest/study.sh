@@ -78,10 +78,10 @@ arm "it is the iothread and its workers, or the target" \
 arm "QEMU's iothread did what fio asked for" '"qemu" not in r["arm"] or r["threads"]["IO io0"]["user"] + r["threads"]["IO io0"]["system"] > 0'
 arm "the target served what fio counted" '"qemu" in r["arm"] or sum(t["requests"]["write"] for t in raw("target-stats.json")["iothreads"]) >= job["write"]["total_ios"]'
 
-# fio's own words are what a failure says.
-sed 's/^rw=.*/rw=sideways/' job.fio >bad.fio
+# fio's own words are what a failure says. This one only the guest's disk makes.
+sed 's/^rw=.*/&\noffset=1g/' job.fio >bad.fio
 sed 's/job.fio/bad.fio/' study.toml >bad.toml
 ! "$SRC/scripts/dataplane" run bad.toml --vary device=qemu --out bad >said.txt 2>&1 || fail "a job that fio refuses passed"
 cat said.txt
-grep -q '^dataplane: device=qemu.*fio in the guest: exit status 1: fio: .*' said.txt || fail "does not say why"
+grep -q '^dataplane: device=qemu.*fio in the guest: exit status 1: .*offset' said.txt || fail "does not say why"
 echo "ok a job that fio refuses in the guest is told in fio's words"
