@@ -57,4 +57,4 @@ stop $qemu || true
 # It says that it has more queues than its protocol has numbers for.
 start_qemu ,num-queues=300
 fio_passes --num_queues=256 --name=job --rw=randread --bs=4k --size=1m
-fio_fails "has 256" --num_queues=257 --name=job --rw=randread --bs=4k --size=1m
+fio_fails "257 (256 max)" --num_queues=257 --name=job --rw=randread --bs=4k --size=1m
