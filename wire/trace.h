@@ -76,7 +76,8 @@ struct trace_thread {
 
 /*
  * In the order of a request's life. Those of a batch concern all requests of their queue that
- * are at that point: the first such event after one of a request's own is its.
+ * are at that point: the first such event after one of a request's own is its. A kick, or
+ * call, is of the last batch shown before it only.
  */
 enum trace_event {
 	TRACE_QUEUE = 1,	/* engine: put into the ring, or the list of what is to be sent */

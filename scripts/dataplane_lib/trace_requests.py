@@ -57,13 +57,14 @@ def load(paths):
     files = [tf.load(p) for p in paths]
     _check(files)
     threads, sides = [], {True: [], False: []}
+    alone = len({t.role == tf.JOB for f in files for t in f.threads}) == 1
     for number, file in enumerate(files):
         for engine in (True, False):
             mine = [t for t in file.threads if (t.role == tf.JOB) == engine]
             if mine:
                 first = len(threads)
                 threads += [f"{file.program} {t.name}" for t in mine]
-                sides[engine].append(_side(mine, first, number, engine))
+                sides[engine].append(_side(mine, first, number, engine, alone))
     out = Traces(files, _join(sides[True]), _join(sides[False]), threads=threads)
     if len(out.engine) and len(out.target):
         _match(out)
@@ -83,8 +84,8 @@ def _blank(n):
                     np.zeros(n, np.int64), np.full(n, -1, np.int8), np.zeros(n, np.int64), np.zeros(n, np.uint64), np.zeros(n, np.int32))
 
 
-def _side(threads, first_thread, number, engine):
-    """Requests of one side of a file: from where no thread's records are lost."""
+def _side(threads, first_thread, number, engine, alone):
+    """Requests of one side of a file, ALONE where no file has the other: from where no thread's records are lost."""
     start = max((int(t.records["time"][0]) for t in threads if t.lost and len(t.records)), default=0)
     every = np.concatenate([t.records for t in threads])
     who = np.concatenate([np.full(len(t.records), first_thread + i, np.int16) for i, t in enumerate(threads)])
@@ -95,7 +96,7 @@ def _side(threads, first_thread, number, engine):
     batch, by = every[~own], who[~own]
     order = np.argsort(batch["time"], kind="stable")
     batch, by = batch[order], by[order]
-    _batches(found, batch, by, engine)
+    _batches(found, batch, by, engine, alone)
     return found
 
 
@@ -136,42 +137,61 @@ def _following(times, after):
     return np.where(there, index, 0), there
 
 
-def _batches(found, batch, by, engine):
-    """Give requests the events of their batches."""
-    shown, told = (tf.SUBMIT, tf.KICK) if engine else (tf.PUBLISH, tf.CALL)
+def _batches(found, batch, by, engine, alone):
+    """Give requests the events of their batches; BATCH is in order."""
+    shown, told, begin = (tf.SUBMIT, tf.KICK, tf.QUEUE) if engine else (tf.PUBLISH, tf.CALL, tf.DONE)
     for queue in np.unique(found.queue):
         mine = np.flatnonzero(found.queue == queue)
         rows = np.flatnonzero((batch["queue"] == queue) & (batch["event"] == shown))
-        calls = np.flatnonzero((batch["queue"] == queue) & (batch["event"] == told))
         if not len(rows):
             continue
         times = batch["time"][rows].astype(np.int64)
-        index, there = _following(times, found.times[mine, tf.QUEUE if engine else tf.DONE])
-        _set(found, mine[there], shown, times[index[there]], by[rows[index[there]]])
-        # One that was put off, until nothing more was to be done, is for all batches before it.
-        mine = mine[there]
-        when = batch["time"][calls].astype(np.int64)
-        after, told_later = _following(when, found.times[mine, shown])
-        if len(calls):
-            _set(found, mine[told_later], told, when[after[told_later]], by[calls[after[told_later]]])
+        index, there = _following(times, found.times[mine, begin])
+        mine, index = mine[there], index[there]
+        _set(found, mine, shown, times[index], by[rows[index]])
+        which = _notifications(rows, np.flatnonzero((batch["queue"] == queue) & (batch["event"] == told)))[index]
+        mine, which = mine[which >= 0], which[which >= 0]
+        _set(found, mine, told, batch["time"][which], by[which])
     if engine:
         rows = np.flatnonzero(batch["event"] == tf.RETURN)
         if len(rows):
             times = batch["time"][rows].astype(np.int64)
             index, there = _following(times, found.times[:, tf.SEEN])
             _set(found, np.flatnonzero(there), tf.RETURN, times[index[there]], by[rows[index[there]]])
-        _wake(found, np.arange(len(found)), tf.AWAKE, tf.SEEN, batch, by, np.flatnonzero(batch["event"] == tf.AWAKE))
+        _wake(found, np.arange(len(found)), (tf.AWAKE, tf.SEEN, tf.RETURN), batch, by, alone)
         return
     for queue in np.unique(found.queue):
-        _wake(found, np.flatnonzero(found.queue == queue), tf.WOKEN, tf.POP, batch, by,
-              np.flatnonzero((batch["event"] == tf.WOKEN) & (batch["queue"] == queue)))
+        here = batch["queue"] == queue
+        _wake(found, np.flatnonzero(found.queue == queue), (tf.WOKEN, tf.POP, tf.PUBLISH), batch[here], by[here], alone)
 
 
-def _wake(found, mine, event, taken, batch, by, rows):
-    """The last wake-up before MINE were taken; what came before its cause is sorted out later (trace_stages.causal())."""
+def _notifications(shown, told):
+    """Of each batch, SHOWN, the number of its notification among TOLD, all by number of the event; -1 of one without.
+
+    It is the first between the batch and the next one, written at once or, where it was put off, when nothing more was to be done.
+    """
+    which = np.full(len(shown), -1)
+    of = np.searchsorted(shown, told) - 1
+    known = of >= 0
+    which[of[known][::-1]] = told[known][::-1]
+    return which
+
+
+def _wake(found, mine, events, batch, by, alone):
+    """The last wake-up before MINE were taken; what came before its cause is sorted out later (trace_stages.causal()).
+
+    The cause is in the other side's file. Without one (ALONE) those are left that were taken at once: EVENTS are the
+    wake-up, the taking, and what ends the round of work that a wake-up begins.
+    """
+    event, taken, end = events
+    rows = np.flatnonzero(batch["event"] == event)
     times = batch["time"][rows].astype(np.int64)
-    index = np.searchsorted(times, found.times[mine, taken], "right") - 1
+    when = found.times[mine, taken]
+    index = np.searchsorted(times, when, "right") - 1
     there = index >= 0
+    if alone and len(rows):
+        ends = batch["time"][batch["event"] == end].astype(np.int64)
+        there &= np.searchsorted(ends, times[index], "right") == np.searchsorted(ends, when, "left")
     _set(found, mine[there], event, times[index[there]], by[rows[index[there]]])
 
 

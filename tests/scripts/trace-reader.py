@@ -93,6 +93,44 @@ _, digest = told(write("late", "dataplane-x", [("job", tf.JOB, late)]), there)
 assert "kicked" not in {r["stage"] for r in digest["stages"]} and stage(digest, "target woken")["median"] == 190
 assert stage(digest, "all")["median"] == 1005 and not digest["wrong"]
 
+# A notification is for the batch before it and for no other, and a wake-up, where the other side's file does not tell what it
+# was for, for what was taken at once. Of A to D, D's kick and call are put off, and B has none.
+job, io = [], []
+for at in range(START, START + 40 * 2000, 2000):
+    job += [(at + t, event, 0, tag, 4096 * letter, 4096, 0) for t, event, tag, letter in (
+        (0, tf.QUEUE, 0, 0), (10, tf.SUBMIT, 0, 0), (20, tf.KICK, 0, 0), (300, tf.QUEUE, 1, 1), (310, tf.SUBMIT, 0, 0),
+        (900, tf.AWAKE, 0, 0), (950, tf.SEEN, 0, 0), (955, tf.RETURN, 0, 0),
+        (1000, tf.QUEUE, 0, 2), (1010, tf.SUBMIT, 0, 0), (1020, tf.KICK, 0, 0), (1100, tf.SEEN, 1, 0), (1105, tf.RETURN, 0, 0),
+        (1200, tf.QUEUE, 1, 3), (1210, tf.SUBMIT, 0, 0), (1250, tf.SEEN, 0, 0), (1255, tf.RETURN, 0, 0), (1300, tf.KICK, 0, 0),
+        (1700, tf.AWAKE, 0, 0), (1750, tf.SEEN, 1, 0), (1755, tf.RETURN, 0, 0))]
+    io += [(at + t, event, 0, tag, 4096 * letter, 4096, 0) for t, event, tag, letter in (
+        (200, tf.WOKEN, 0, 0), (210, tf.POP, 0, 0), (220, tf.START, 0, 0), (590, tf.DONE, 0, 0), (600, tf.PUBLISH, 0, 0), (610, tf.CALL, 0, 0),
+        (700, tf.POP, 1, 1), (710, tf.START, 1, 1), (750, tf.DONE, 1, 0), (760, tf.PUBLISH, 0, 0),
+        (1030, tf.WOKEN, 0, 0), (1040, tf.POP, 0, 2), (1050, tf.START, 0, 2), (1150, tf.DONE, 0, 0), (1160, tf.PUBLISH, 0, 0),
+        (1220, tf.POP, 1, 3), (1230, tf.START, 1, 3), (1600, tf.DONE, 1, 0), (1610, tf.PUBLISH, 0, 0), (1650, tf.CALL, 0, 0))]
+mine = write("batches", "dataplane-x", [("job", tf.JOB, job)])
+theirs = write("batches-target", "vhost-user-blk-target", [("iothread0", tf.IOTHREAD, io)])
+
+
+def which(requests, event):
+    """Those of A to D that have EVENT, each of them every time."""
+    letters = (requests.offset // 4096)[trace_stages.causal(requests.times)[0][:, event] > 0]
+    assert all((letters == letter).sum() == 40 for letter in set(letters)), (event, letters)
+    return "".join("ABCD"[letter] for letter in sorted(set(letters)))
+
+
+found, digest = told(mine)
+assert which(found.engine, tf.KICK) == "ACD", digest
+assert which(found.engine, tf.AWAKE) == "AD", digest
+assert (stage(digest, "kicked")["min"], stage(digest, "kicked")["max"]) == (10, 90), digest
+found, _ = told(theirs)
+assert which(found.target, tf.CALL) == "AD" and which(found.target, tf.WOKEN) == "AC"
+found, digest = told(mine, theirs)
+assert len(found.both) == 160 and not digest["wrong"], digest
+# D was found before it was kicked, and B complete when A's call woke the engine.
+for event, letters in ((tf.KICK, "AC"), (tf.WOKEN, "AC"), (tf.CALL, "AD"), (tf.AWAKE, "ABD")):
+    assert which(found.both, event) == letters, (event, which(found.both, event))
+
 # Two queues with the same names in two sessions, and a third nobody else saw: told apart by what was asked for.
 others = [(START + 2000 * n + 1, n % 2, 1 << 30 | 4096 * n) for n in range(100)]
 first = write("first", "dataplane-x", [("job", tf.JOB, sum((engine(*s) for s in starts), []))])

@@ -37,6 +37,16 @@ for _, ns, rows in parts:
 assert (total == life).all()
 assert (life == times[:, tf.RETURN] - times[:, tf.QUEUE]).all()
 
+# A notification is for the batch before it: it comes before the queue's next one. One file alone says so as well.
+for engine, shown, notified in ((True, tf.SUBMIT, tf.KICK), (False, tf.PUBLISH, tf.CALL)):
+    alone = trace_requests.load([p for p in paths if ("target" in p) != engine])
+    for side in (alone.engine if engine else alone.target), found.both:
+        for queue in np.unique(side.queue):
+            batch, told_at = side.times[side.queue == queue][:, (shown, notified)].T
+            batches = np.append(np.unique(batch), np.iinfo(np.int64).max)
+            following = batches[np.searchsorted(batches, batch, "right")]
+            assert ((told_at == 0) | (batch <= told_at) & (told_at < following)).all(), (case, notified)
+
 # fio begins before queue() and ends behind getevents(): its latency is ours and a little more. A thread that loses its
 # CPU in between adds much to a few, so that "a little" is said of the middle (whose buckets are 3 % wide).
 mean, middle = float(life.mean()), float(np.median(life[found.both.kind == 0]))
