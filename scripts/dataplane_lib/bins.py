@@ -136,5 +136,5 @@ def _compared(a, b, ps, draw_a, draw_b, test, ratios):
         change = [100 * (r - 1) for r in (seen, min(ends[0], seen), max(ends[1], seen))]
         # The odd case of runs that go one way and their sum the other tells of nothing.
         told = found.p if change[0] * found.estimate > 0 else 1.0
-        out[p] = Comparison("ratio", *(float(c) for c in change), told, found.n, found.level, found.wanted, found.notes)
+        out[p] = Comparison("ratio", *(float(c) for c in change), told, found.n, found.level, found.wanted, found.least, found.notes)
     return out

@@ -4,7 +4,7 @@
 import os
 from pathlib import Path
 
-from . import ab_pairs, digest, guest_arm, session, stats, verdict, verdict_table
+from . import ab_pairs, digest, few, guest_arm, session, stats, verdict, verdict_table
 from .errors import Refused
 
 # Facts that differ between any two sessions and say nothing.
@@ -69,10 +69,10 @@ def _runs(result, arm, directory):
 
 
 def _correct(found):
-    """Several arms are as many questions: the primary metric's p are corrected too."""
-    firsts = [one.primary for one in found]
+    """Several arms are as many questions: the primary metric's p are corrected too, where there were runs enough for any test."""
+    firsts = [one.primary for one in found if one.primary.found.enough]
     for line, p in zip(firsts, stats.holm([line.p for line in firsts])):
-        line.p = p
+        line.p, line.together = p, len(firsts)
         if p > 1 - stats.LEVEL:
             line.direction = 0
 
@@ -139,8 +139,13 @@ def _sentences(pairs, found):
     """What became of the primary metric, arm by arm."""
     many = len(pairs) > 1
     return [(f"{a['name']}: " if many else "") + f"{one.primary.metric.label} of 2 against 1: "
-            + (guest_arm.NO_MEASUREMENT if a["no_measurement"] or b["no_measurement"] else one.primary.text) + "."
+            + (guest_arm.NO_MEASUREMENT if a["no_measurement"] or b["no_measurement"] else _said(one.primary)) + "."
             for (a, b), one in zip(pairs, found)]
+
+
+def _said(line):
+    """A line's text, with words for '?'."""
+    return f"{few.untold(line.found.n)} ({verdict.change(line.found)})" if line.word == "?" else line.text
 
 
 def _values(pairs):

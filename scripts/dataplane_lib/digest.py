@@ -6,7 +6,7 @@ import re
 import statistics
 from collections import Counter
 
-from . import cpu, fiojson, guest_arm, metrics, peers, rtt, samples
+from . import cpu, few, fiojson, guest_arm, metrics, peers, rtt, samples
 from .errors import Refused, RunFailed
 from .study import job_text
 
@@ -252,13 +252,14 @@ def _warnings(meta, arms, runs):
     if middles and max(middles) > rtt.CHANGED * min(middles):
         out.append(f"The arms' median round trips differ: {min(middles):.0f} to {max(middles):.0f} ns.")
     out += _times(meta, runs)
-    few = [(p, sum(p in a["few_beyond"] for a in arms)) for p in metrics.PERCENTILES]
-    if any(n for _, n in few):
-        told = ", ".join(f"p{p:g} in {n} of {len(arms)} arms" for p, n in few if n)
+    beyond = [(p, sum(p in a["few_beyond"] for a in arms)) for p in metrics.PERCENTILES]
+    if any(n for _, n in beyond):
+        told = ", ".join(f"p{p:g} in {n} of {len(arms)} arms" for p, n in beyond if n)
         out.append(f"Fewer than {metrics.FEWEST_BEYOND} I/Os lie beyond lat {told}: there it tells of single I/Os.")
-    if meta["study"]["repeats"] < 3:
-        n = meta["study"]["repeats"]
-        out.append(f"Only {n} {'run' if n == 1 else 'runs'} an arm: the spread is a rough guide, small differences mean nothing.")
+    n = meta["study"]["repeats"]
+    if few.runs(n):
+        out.append(f"Only {n} {'run' if n == 1 else 'runs'} an arm: equal arms lie outside each other's range {few.by_chance(n)}, "
+                   f"so nothing is said of a difference of {few.OBVIOUS:g} % or less; {few.FEWEST} runs tell more.")
     if meta["steal_percent"] > 1:
         out.append(f"The hypervisor took {meta['steal_percent']:.1f} % of the CPU time away during the study (steal).")
     return out

@@ -5,7 +5,7 @@ import math
 import statistics
 from html import escape
 
-from . import guest_arm, metrics, picture, shape, units
+from . import guest_arm, metrics, picture, shape, units, verdict_table
 from .picture import INK, MUTED, NARROW, WIDE, Tips, colour
 
 _DASHES = ("--", ":", "-.")
@@ -24,7 +24,7 @@ def draw(result, svg, png):
 
     out = [both(pyplot, *_main(result), result, "main", keep)]
     if _changes(result):
-        out.append(both(pyplot, "What was found: the changes with their intervals. Grey: no difference found.", _verdicts, result, "verdict"))
+        out.append(both(pyplot, "What was found: the changes with their intervals. Grey: no difference found, or cannot be told.", _verdicts, result, "verdict"))
     if _in_order(result):
         out.append(both(pyplot, "Every run in the order it was made, against the median of its arm: a drift, a jump or a second mode "
                          "would show here. Hollow: marked with !.", _order, result, "order"))
@@ -297,7 +297,7 @@ def _verdicts(result, pyplot, size):
     for i, (name, line) in enumerate(rows):
         low, high = line["estimate"] - line["low"], line["high"] - line["estimate"]
         bars = axis.errorbar([line["estimate"]], [i], xerr=[[max(0, low)], [max(0, high)]], capsize=3, marker="o", markersize=5,
-                             color=MUTED if line["word"] == "~" else colour(0))
+                             color=MUTED if line["word"] in verdict_table.NOTHING else colour(0))
         tips.add(bars.lines[0], [f"{name}\n{units.short(line['a'])} to {units.short(line['b'])}\n{line['text']}"])
     axis.axvline(0, color=INK, linewidth=0.8)
     _rows(axis, [name for name, _ in rows], size)

@@ -79,6 +79,7 @@ def rows(repetitions, seed):
     noise = Noise(np.random.default_rng(seed))
     yield from _nothing(noise, repetitions)
     yield from _effects(noise, repetitions // 2)
+    yield from _few_runs(noise, repetitions // 2)
     yield from _until(noise, repetitions // 4)
     yield from _said(noise, repetitions // 10)
     yield from _all_metrics(noise, repetitions // 20)
@@ -102,9 +103,19 @@ def _nothing(noise, times):
         yield Row(f"equal arms, {n} and {m} runs that are no pairs: found", hits, times // 2, at_most=0.05)
 
 
-def _free(noise, n):
-    """N runs without a common level."""
-    return 1e5 * np.exp(0.01 * noise.rng.standard_t(4, n))
+def _free(noise, n, apart=0.01):
+    """N runs without a common level, APART from each other (1 is 100 %)."""
+    return 1e5 * np.exp(apart * noise.rng.standard_t(4, n))
+
+
+def _few_runs(noise, times):
+    """Too few for a test: only what is obvious is told."""
+    for n in (2, 3):
+        found = [stats.unpaired(_free(noise, n, 0.1), _free(noise, n, 0.1)) for _ in range(times)]
+        yield Row(f"equal arms 10 % apart, {n} and {n} runs: told", sum(map(verdict.obvious, found)), times, at_most=0.05)
+        yield Row(f"for comparison: outside each other's range, {n} and {n} runs", sum(f.low > 0 or f.high < 0 for f in found), times)
+    found = [stats.unpaired(_free(noise, 2), 2 * _free(noise, 2)) for _ in range(times)]
+    yield Row("B is twice as much, 2 and 2 runs: told", sum(map(verdict.obvious, found)), times, at_least=0.99)
 
 
 def _effects(noise, times):

@@ -32,7 +32,7 @@ class Comparison:
     """B against A. KIND "ratio": figures are changes in %; "difference": in the metric's unit.
 
     LEVEL is the confidence that the interval really has; below the one WANTED there were
-    too few runs for any answer. NOTES are sentences for the reader.
+    too few runs for any answer. LEAST is the smallest p that so many runs can have. NOTES are sentences for the reader.
     """
     kind: str
     estimate: float
@@ -42,6 +42,7 @@ class Comparison:
     n: int
     level: float
     wanted: float = LEVEL
+    least: float = 0.0
     notes: list = field(default_factory=list)
 
     @property
@@ -164,7 +165,7 @@ def paired(a, b, level=LEVEL):
     d = y - x
     middle, low, high, true = _centre(d, level)
     found = Comparison(kind, _back(kind, middle), _back(kind, low), _back(kind, high),
-                       _signed_p(d), len(d), true, level)
+                       _signed_p(d), len(d), true, level, 2.0 ** (1 - len(d)))
     if true < level:
         found.notes.append(f"{_count(len(d), 'pair')} cannot tell anything at {100 * level:g} % "
                            f"(it wants {FEWEST_PAIRS}): the interval is the whole range")
@@ -197,7 +198,7 @@ def unpaired(a, b, level=LEVEL):
     p = 1.0 if np.ptp(every) == 0 else _scipy.mannwhitneyu(
         y, x, method="asymptotic" if ties or len(gaps) > 2500 else "exact").pvalue
     found = Comparison(kind, _back(kind, np.median(gaps)), _back(kind, low), _back(kind, high),
-                       float(min(1.0, p)), min(len(x), len(y)), true, level)
+                       float(min(1.0, p)), min(len(x), len(y)), true, level, 2 / math.comb(len(every), len(x)))
     if true < level:
         found.notes.append(f"{len(x)} and {len(y)} runs are too few to tell anything at {100 * level:g} %: "
                            "the interval is their whole range")

@@ -2,18 +2,16 @@
 """The result in plain words, computed from the figures and true for any of them.
 
 A point counts as different from the baseline when its median is at least
-STEP % away and no run of it lies within the baseline's range; arms that lie
-on no axis and have runs enough are tested. Neighbours of the same verdict are
-told as one stretch.
+STEP % away, or what few.py wants of few runs, and no run of it lies within the
+baseline's range; arms that lie on no axis and have runs enough are tested.
+Neighbours of the same verdict are told as one stretch.
 """
 
 from itertools import groupby
 
-from . import metrics, ordering, rounds, shape, units
+from . import few, metrics, ordering, rounds, shape, units
 
 STEP = 5.0
-# Two against two runs lie apart by chance one time in three: only the obvious counts.
-_STEP_FEW_RUNS = 15.0
 # More arms than this are told together, not in a sentence each.
 _FEW = 4
 _WORDS = {1: "better", 0: "no clear difference", -1: "worse"}
@@ -41,15 +39,18 @@ def sentences(result):
     return out
 
 
-def step(arm, base):
-    """The change in % below which two arms are not told apart."""
-    return STEP if min(arm["runs"], base["runs"]) > 2 else _STEP_FEW_RUNS
+def _word(which, arm, base):
+    """A verdict in words; that there is no difference is more than few runs know."""
+    runs = min(arm["runs"], base["runs"])
+    return _WORDS[which] if which or not few.runs(runs) else few.untold(runs)
 
 
 def verdict(arm, base, metric):
     """+1 better than the baseline, -1 worse, 0 not told apart."""
     change = arm["change"].get(metric.key)
-    if change is None or abs(change) < step(arm, base):
+    if change is None or abs(change) < STEP:
+        return 0
+    if few.runs(min(arm["runs"], base["runs"])) and not few.obvious(change):
         return 0
     mine, other = arm["metrics"][metric.key], base["metrics"][metric.key]
     if mine["min"] <= other["max"] and mine["max"] >= other["min"]:
@@ -102,7 +103,7 @@ def _along(result, points, metric, x):
     what = result["study"].get("effect")
     if len(parts) == 1:
         return _flat(result, parts[0], metric, x, what)
-    told = [f"{x} {_stretch(arms, x)}: {_WORDS[v]} ({_range(arms, metric.key)})"
+    told = [f"{x} {_stretch(arms, x)}: {_word(v, arms[0], shape.base(result, arms[0]))} ({_range(arms, metric.key)})"
             for v, arms in parts]
     paying = [a for v, arms in parts if v > 0 for a in arms]
     high = parts[-1][1]
@@ -125,15 +126,16 @@ def _flat(result, part, metric, x, what):
     """One verdict for every point."""
     which, arms = part
     stretch = f"{x} {_stretch(arms, x)}"
+    base = shape.base(result, first := arms[0])
     if which == 0:
-        return (f"no step seen: over {stretch} {metric.label} differs from the baseline "
-                f"by {_range(arms, metric.key)}, which cannot be told from noise or is under {step(arms[0], shape.base(result, arms[0])):g} %.")
+        why = (f"which {_word(0, first, base)} unless over {few.OBVIOUS:g} % and outside the baseline's range" if few.runs(min(first["runs"], base["runs"]))
+               else f"which cannot be told from noise or is under {STEP:g} %")
+        return f"no step seen: over {stretch} {metric.label} differs from the baseline by {_range(arms, metric.key)}, {why}."
     if which < 0:
         return f"{what + ' never pays' if what else 'worse at every value tried'}: {_range(arms, metric.key)} {metric.label} over {stretch}."
-    first = arms[0]
     return (f"{what + ' pays' if what else 'better'} at every value tried ({stretch}): {_range(arms, metric.key)} {metric.label}; "
             f"{x}={first['values'][x]} gives {units.percent(first['change'][metric.key])}"
-            f"{_price(first, shape.base(result, first))}.")
+            f"{_price(first, base)}.")
 
 
 def _group(result, base, metric):
@@ -149,7 +151,8 @@ def _group(result, base, metric):
         told = [f"{shape.differs(result, a)} {units.percent(a['change'].get(metric.key))}" for a in found]
         if told:
             how = f", {len(arms)} arms being looked at together" if tested else ""
-            out.append(f"{_WORDS[which][0].upper()}{_WORDS[which][1:]} against that{how}: {'; '.join(told)}.")
+            word = _word(which, found[0], base)
+            out.append(f"{word[0].upper()}{word[1:]} against that{how}: {'; '.join(told)}.")
     return out
 
 
@@ -171,6 +174,6 @@ def _tested(result, arms, base, metric):
 
 def _single(result, arm, base, metric, which):
     """An arm that lies on no axis."""
-    return (f"{shape.differs(result, arm)}: {_WORDS[which]}, "
+    return (f"{shape.differs(result, arm)}: {_word(which, arm, base)}, "
             f"{units.percent(arm['change'].get(metric.key))} {metric.label}"
             f"{_price(arm, base) if which else ''}.")

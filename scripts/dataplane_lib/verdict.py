@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import bins, doubts, metrics, rtt, stats, units
+from . import bins, doubts, few, metrics, rtt, stats, units
 from .errors import Refused
 
 _PERCENTILES = {metrics.percentile_key(p): p for p in metrics.PERCENTILES}
@@ -37,7 +37,10 @@ class Run:
 
 @dataclass
 class Line:
-    """What was found about a metric. P is corrected where PRIMARY is false."""
+    """What was found about a metric. P is corrected where PRIMARY is false.
+
+    DIRECTION is 0 where no difference was found; TOGETHER is with how many others it was corrected.
+    """
     key: str
     primary: bool
     a: float
@@ -45,6 +48,12 @@ class Line:
     found: stats.Comparison
     p: float
     direction: int = 0
+    together: int = 1
+
+    @property
+    def hopeless(self):
+        """So few runs could not have found anything, whatever they had said."""
+        return not self.direction and (not self.found.enough or self.together * self.found.least > 1 - self.found.wanted)
 
     @property
     def metric(self):
@@ -52,18 +61,23 @@ class Line:
 
     @property
     def word(self):
-        """'faster', 'slower', 'less', 'more', or '~' where nothing was found."""
+        """'faster', 'slower', 'less', 'more'; '~' where nothing was found, '?' where nothing could be."""
         if not self.direction:
-            return "~"
+            return "?" if self.hopeless and not self.same else "~"
         if self.key in _WORDS or self.key.startswith("lat_"):
             good = self.direction * self.metric.better > 0
             return "faster" if good else "slower"
         return "more" if self.direction > 0 else "less"
 
     @property
+    def same(self):
+        """It never varied."""
+        return self.found.low == self.found.high == 0
+
+    @property
     def text(self):
         """'+3.1 % [+2.2, +4.0] p=0.008 faster'."""
-        if self.found.low == self.found.high == 0:
+        if self.same:
             return "the same in every run"
         return f"{change(self.found)} p={probability(self.p)} {self.word}"
 
@@ -143,6 +157,9 @@ def of_groups(a, b, primary, names=("A", "B")):
     """The Verdict on runs A and B that were made at different times: no pairs."""
     out = _lines(a, b, primary, False, stats.LEVEL)
     out.notes += out.primary.found.notes
+    if not out.primary.found.enough:
+        out.notes.append(f"of so few runs only {out.primary.metric.label} is told, where it is more than {few.OBVIOUS:g} % apart "
+                         "and each run outside the other result's range")
     for runs, name in ((a, names[0]), (b, names[1])):
         out.notes += _of_arm(runs, primary, name)
     middles = [rtt.usual([{"rtt": r.rtt} for r in runs]) for runs in (a, b)]
@@ -189,11 +206,12 @@ def _lines(a, b, primary, is_paired, level):
             found = compare(x, y, level)
             lines.append(Line(key, key == primary, float(np.median(x)), float(np.median(y)), found, found.p))
     # What never varied, such as a count of 0 in all runs, asks no question.
-    others = [x for x in lines[1:] if x.found.low != 0 or x.found.high != 0]
+    others = [x for x in lines[1:] if not x.same]
     for line, p in zip(others, stats.holm([x.p for x in others])):
-        line.p = p
+        line.p, line.together = p, len(others)
     for line in lines:
-        if line.found.resolved and line.p <= 1 - level:
+        # Of few runs only the metric that was named beforehand is told: of a dozen more some are always far apart.
+        if line.found.resolved and line.p <= 1 - level or line.primary and not is_paired and obvious(line.found):
             line.direction = 1 if line.found.estimate > 0 else -1
     notes = _few_for_others(lines[0].found, len(others)) if is_paired else []
     part = [k for k in _OTHERS if k not in keys and any(v is not None for v in _values(a, k) + _values(b, k))
@@ -201,6 +219,12 @@ def _lines(a, b, primary, is_paired, level):
     if part:
         notes.append("not judged, because not every run has a figure: " + ", ".join(metrics.BY_KEY[k].label for k in part))
     return Verdict(lines, notes)
+
+
+def obvious(found):
+    """True of a few runs that no test can tell apart, and that differ so much that it is told all the same."""
+    apart = found.low > 0 or found.high < 0
+    return few.runs(found.n) and found.kind == "ratio" and apart and few.obvious(found.estimate)
 
 
 def _same_as_iops(runs):

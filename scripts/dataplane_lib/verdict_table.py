@@ -3,6 +3,10 @@
 
 from . import metrics, units
 
+# The words of a line that tells of no difference: none was found, none could have been.
+_MARKS = {"~": "~ is no difference found", "?": "? cannot be told: so few runs find nothing, however they come out"}
+NOTHING = tuple(_MARKS)
+
 
 def table(result):
     """(heads, rows): metric, both arms' figures, and what was found in words."""
@@ -44,8 +48,14 @@ def legend(result):
     if "arms" in found:
         what = "p are corrected for how many there are (Holm)"
         what += "; the other metrics are in result.json" if len(found["arms"]) > 1 else ""
-        return f"~ is no difference found; {what}"
-    return f"{found['pairs']} pairs, A B B A; ~ is no difference found; the p of all but the primary metric are corrected (Holm)"
+        return f"{_marks(found['arms'])}; {what}"
+    return f"{found['pairs']} pairs, A B B A; {_marks([found])}; the p of all but the primary metric are corrected (Holm)"
+
+
+def _marks(shown):
+    """What the words mean that are no words."""
+    words = {line["word"] for one in shown for line in one["lines"]}
+    return "; ".join(text for word, text in _MARKS.items() if word in words or word == "~")
 
 
 def lines(result):

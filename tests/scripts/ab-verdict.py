@@ -6,7 +6,7 @@ import unittest
 
 import fakes  # noqa: F401
 import numpy as np
-from dataplane_lib import ab_report, selftest, verdict
+from dataplane_lib import ab_report, compare, selftest, verdict, verdict_table
 from dataplane_lib.errors import Refused
 
 
@@ -46,7 +46,17 @@ class Lines(unittest.TestCase):
         self.assertLess(found.primary.p, 0.002)
         for line in others:
             self.assertGreater(line.p, 8 * line.found.p)
-        self.assertIn("decide about the primary metric only", " ".join(verdict.of_pairs(*arms(20, 6), "iops").notes))
+
+    def test_what_pairs_cannot_tell(self):
+        """Seven pairs resolve the primary metric; of a dozen others they could not whatever they did."""
+        for n, word in ((7, "?"), (12, "~")):
+            found = verdict.of_pairs(*arms(0, n), "iops")
+            self.assertEqual(found.primary.word, "~")
+            self.assertEqual({line.word for line in found.lines[1:] if not line.same}, {word})
+            self.assertEqual(any("decide about the primary metric only" in note for note in found.notes), word == "?")
+            shown = {"pairs": n, "level": 0.95, "sentences": [], "lines": [line.record() for line in found.lines]}
+            self.assertEqual("cannot be told" in verdict_table.legend({"verdict": shown}), word == "?")
+        self.assertEqual(verdict.of_pairs(*arms(20, 7), "iops").primary.word, "faster")
 
     def test_nothing_varies(self):
         a, b = arms(0)
@@ -62,6 +72,28 @@ class Lines(unittest.TestCase):
             run.metrics["target_cpu"] *= 2
         found = verdict.of_pairs(a, b, "iops")
         self.assertEqual([found.line(k).word for k in ("sleeps_per_io", "target_cpu")], ["less", "more"])
+
+
+class Groups(unittest.TestCase):
+    """Runs that are no pairs: few of them tell only the primary metric, and only what is obvious."""
+
+    def test_few_runs(self):
+        for n in (1, 2, 3):
+            words = [verdict.of_groups(*arms(effect, n), "iops").primary.word for effect in (-94.8, -41.6, 0, 100)]
+            self.assertEqual(words, ["slower", "?", "?", "faster"], n)
+        found = verdict.of_groups(*arms(-94.8, 2), "iops")
+        self.assertEqual({line.word for line in found.lines[1:] if not line.same}, {"?"})
+        self.assertIn("more than 50 % apart", " ".join(found.notes))
+
+    def test_few_runs_of_several_arms(self):
+        """The correction for several arms is for tests, of which few runs have none."""
+        found = [verdict.of_groups(*arms(effect, 2), "iops") for effect in (-94.8, 0, 100)]
+        compare._correct(found)
+        self.assertEqual([one.primary.word for one in found], ["slower", "?", "faster"])
+
+    def test_four_runs(self):
+        self.assertEqual(verdict.of_groups(*arms(-20, 4), "iops").primary.word, "slower")
+        self.assertEqual(verdict.of_groups(*arms(0, 4), "iops").primary.word, "~")
 
 
 class Distance(unittest.TestCase):
@@ -82,7 +114,7 @@ class Distance(unittest.TestCase):
 
     def test_no_pair_is_left(self):
         found = verdict.of_pairs(*arms(50, distance=lambda place, i: 100.0 + 400 * place), "iops")
-        self.assertEqual({line.word for line in found.lines}, {"~"})
+        self.assertEqual({line.word for line in found.lines}, {"?"})
         self.assertIn("no pair is left", found.notes[0])
         self.assertIn("unresolved", ab_report.sentence(found.primary))
 
@@ -90,7 +122,7 @@ class Distance(unittest.TestCase):
 class Words(unittest.TestCase):
     def test_too_few_pairs(self):
         found = verdict.of_pairs(*arms(50, 4), "iops")
-        self.assertEqual(found.primary.word, "~")
+        self.assertEqual(found.primary.word, "?")
         self.assertIn("unresolved, there are too few pairs", ab_report.sentence(found.primary))
         self.assertIn("4 pairs cannot tell", " ".join(found.notes))
 

@@ -151,7 +151,7 @@ def dataplane(*args, env=None):
                           timeout=120, check=False)
 
 
-def arm(name, value, base, spread=0.01, cpu=None, runs=3):
+def arm(name, value, base, spread=0.01, cpu=None, runs=4):
     """An arm of a digest: x=NAME with the primary metric VALUE."""
     numbers = {"iops": {"value": value, "min": value * (1 - spread), "max": value * (1 + spread)}}
     change = {"iops": 100 * (value / base - 1)}
@@ -162,7 +162,7 @@ def arm(name, value, base, spread=0.01, cpu=None, runs=3):
             "marked": 0, "metrics": numbers, "change": change}
 
 
-def result(values, base=100.0, spread=0.01, cpu=None, base_cpu=None, runs=3):
+def result(values, base=100.0, spread=0.01, cpu=None, base_cpu=None, runs=4):
     """A digest with one factor x and an outside baseline 'off'."""
     names = [str(2 ** i) for i in range(len(values))]
     arms = [arm("off", base, base, spread, base_cpu, runs)]

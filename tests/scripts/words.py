@@ -54,10 +54,27 @@ class Words(unittest.TestCase):
         self.assertIn("no step seen", told([120, 118, 121], spread=0.15))
 
     def test_few_runs_tell_only_the_obvious(self):
-        """10 % with runs apart: a difference in three runs, chance in two."""
-        self.assertIn("pays at every value", told([110, 111, 112], runs=3))
-        self.assertIn("under 15 %", told([110, 111, 112], runs=2))
-        self.assertIn("pays at every value", told([120, 121, 122], runs=2))
+        """Runs apart: a difference in four runs, chance in fewer unless it is large."""
+        self.assertIn("pays at every value", told([110, 111, 112], runs=4))
+        for runs, said in ((1, "1 run "), (2, "2 runs "), (3, "3 runs ")):
+            text = told([73, 58, 149], runs=runs)
+            self.assertIn(f"cannot be told from {said}", text)
+            self.assertNotIn("no clear difference", text)
+            self.assertNotIn("worse", text)
+        self.assertIn("pays at every value", told([160, 170, 180], runs=2))
+        text = told([73, 49, 269], runs=2)
+        self.assertIn("starts to pay at x=4: +169.0% IOPS", text)
+        self.assertIn("x 1: cannot be told from 2 runs (-27.0%); x 2: worse (-51.0%)", text)
+
+    def test_few_runs_on_no_axis(self):
+        for values in ([60], [60, 60, 140, 140, 60]):
+            result = fakes.result(values, runs=2)
+            result["study"]["factors"] = {"mode": ["off"], "x": ["one"]}
+            for number, arm in enumerate(result["arms"][1:]):
+                arm["values"] = {"x": "abcde"[number]}
+            text = " ".join(summary.sentences(result))
+            self.assertRegex(text, "(?i)cannot be told from 2 runs")
+            self.assertNotRegex(text, "(?i)worse|better")
 
     def test_less_is_better(self):
         result = fakes.result([100, 100, 60])
@@ -69,7 +86,7 @@ class Words(unittest.TestCase):
 
     def test_baseline(self):
         first = summary.sentences(fakes.result([100, 100, 100], base_cpu=48, cpu=[48] * 3))[0]
-        self.assertEqual(first, "Baseline mode=off: 100 IOPS (99.0 to 101 over 3 runs), target CPU 48 %.")
+        self.assertEqual(first, "Baseline mode=off: 100 IOPS (99.0 to 101 over 4 runs), target CPU 48 %.")
         alone = summary.sentences(fakes.result([100, 100, 100], runs=1))[0]
         self.assertNotIn("over", alone)
 
