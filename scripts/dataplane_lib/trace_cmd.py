@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from . import table, trace_file as tf, trace_load, trace_requests, trace_stages
+from . import table, trace_file as tf, trace_load, trace_requests, trace_stages, units
 from .errors import Refused
 
 TIMELINE = ["us", "", "thread", "event"]
@@ -53,7 +53,7 @@ def digest(found, shown, what):
 
 def lines(told):
     """What the terminal shows."""
-    rows = [[row["stage"], str(row["requests"]), *(f"{row[c] / 1000:.2f}" for c in _COLUMNS[1:-1]), f"{row['share']:.1f}"]
+    rows = [[row["stage"], trace_load.count(row["requests"]), *(f"{row[c] / 1000:.2f}" for c in _COLUMNS[1:-1]), f"{row['share']:.1f}"]
             for row in told["stages"]]
     out = ["time of a stage, from the event before, in us; share of all requests' time in %", ""]
     out += table.aligned([["until"] + list(_COLUMNS[:-1]) + ["share"]], rows)
@@ -69,7 +69,7 @@ def load_lines(told):
     rows = []
     for key in trace_load.KEYS:
         values = [side[key] for side in sides.values()]
-        row = [trace_load.LABELS[key], *("-" if v is None else f"{v:.0f}" if isinstance(v, int) else f"{v:.2f}" for v in values)]
+        row = [trace_load.LABELS[key], *(trace_load.text(key, v) for v in values)]
         if len(values) == 2:
             row.append(difference(*values))
         rows.append(row)
@@ -78,9 +78,7 @@ def load_lines(told):
 
 def difference(engine, target):
     """The target's figure against the engine's, in %."""
-    if not engine or target is None:
-        return "-"
-    return f"{100 * (target / engine - 1):+.1f}%"
+    return units.percent(100 * (target / engine - 1) if engine and target is not None else None)
 
 
 def sentences(told):

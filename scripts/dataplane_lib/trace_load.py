@@ -3,12 +3,24 @@
 
 import numpy as np
 
-from . import trace_file as tf
+from . import trace_file as tf, units
 
 # What is compared.
 KEYS = ("requests", "reads", "size", "iops", "lifetime", "depth", "deepest", "busy")
 LABELS = {"requests": "requests", "reads": "reads, %", "size": "average size, bytes", "iops": "IOPS", "lifetime": "average lifetime, us",
           "depth": "average queue depth", "deepest": "greatest queue depth", "busy": "utilisation, %"}
+
+
+def count(number):
+    """How many, as tables show it: short, but few are a whole number."""
+    return units.short(number) if number >= 1000 else f"{number:.0f}"
+
+
+def text(key, value):
+    """A figure as tables show it."""
+    if value is None or key == "iops":
+        return units.short(value)
+    return count(value) if key == "requests" else f"{value:.0f}" if key in ("size", "deepest") else f"{value:.2f}"
 
 
 def spans(engine, target):

@@ -41,7 +41,7 @@ def tell(result):
         tables.append(_stages(names[arm["name"]], traces))
         if len(arms) <= _FEW:
             tables.append(_events(names[arm["name"]], traces[0]))
-    result["told"] = {"sentences": _sentences(names, arms), "tables": tables}
+    result["told"] = {"sentences": sentences(names, arms), "tables": tables}
 
 
 def middle(traces):
@@ -77,7 +77,7 @@ def _overview(arms):
 
 
 def _stages(name, traces):
-    rows = [[stage, f"{row['requests']:.0f}", *(_us(row[key]) for key in ("min", "median", "p99", "p99.9", "max")), f"{row['share']:.1f}"]
+    rows = [[stage, trace_load.count(row["requests"]), *(_us(row[key]) for key in ("min", "median", "p99", "p99.9", "max")), f"{row['share']:.1f}"]
             for stage, row in middle(traces).items()]
     return {"title": f"Stages of {name}", "top": [""] * 8, "head": ["until", "requests", "min", "median", "p99", "p99.9", "max", "share"],
             "rows": rows, "note": "us, and % of all requests' time; a stage begins with the event before it"}
@@ -110,20 +110,22 @@ def _events(name, trace):
     return {"title": f"A request of {name}, event by event", "top": [""] * len(rows[0]), "head": trace_cmd.TIMELINE, "rows": rows, "note": head}
 
 
-def _sentences(names, arms):
+def sentences(names, arms):
+    """What is said of the arms, named by NAMES: where the time goes, and whether it is to be trusted."""
     out = []
     for arm, traces in arms:
         stages = middle(traces)
         life = stages.pop(trace_stages.LIFE)
-        stage, most = max(stages.items(), key=lambda item: item[1]["share"])
-        out.append(f"{names[arm['name']]}: a request takes {_us(life['median'])} us (median); most of all requests' time, {most['share']:.0f} %, goes by until "
+        stage, largest = max(stages.items(), key=lambda item: item[1]["share"])
+        out.append(f"{names[arm['name']]}: a request takes {_us(life['median'])} us (median); the largest part of all requests' time, {largest['share']:.0f} %, goes by until "
                    f"{_VERBS.get(stage, 'it is ' + stage)}.")
     apart = [names[arm["name"]] for arm, traces in arms if not same_workload(traces)]
     whole = [arm for arm, traces in arms if all(t["side"] == "both" for t in traces)]
     if apart:
         out.append(f"Both sides did not see the same workload: {'; '.join(apart)}.")
     elif len(whole) == len(arms):
-        out.append("Both sides saw the same workload in every arm: as many requests, of the same size and mix.")
+        edges = "" if all(_as_many(t) for _, traces in arms for t in traces) else " but for those under way at the edges"
+        out.append(f"Both sides saw the same workload in every arm: as many requests{edges}, of the same size and mix.")
     else:
         out.append(f"{len(arms) - len(whole)} of {len(arms)} arms have the trace of one side only.")
     for word, key in (("have the same name in both traces and are not the same request", "different"), ("events contradict their order", "wrong")):
@@ -133,13 +135,19 @@ def _sentences(names, arms):
     return out
 
 
+def _as_many(trace):
+    """Whether both sides of TRACE had exactly as many requests."""
+    engine, target = (trace["load"].get(side, {}).get("requests") for side in _SIDES)
+    return engine == target
+
+
 def same_workload(traces):
     """Whether both sides of all TRACES had as many requests (but for those under way at the ends), of the same size and mix."""
     for trace in traces:
         if len(trace["load"]) < 2:
             continue
         engine, target = trace["load"]["engine"], trace["load"]["target"]
-        if abs(engine["requests"] - target["requests"]) > 0.01 * engine["requests"] + 2 * engine["deepest"]:
+        if abs(engine["requests"] - target["requests"]) > 2 * engine["deepest"]:
             return False
         for key in ("size", "reads"):
             if abs((engine[key] or 0) - (target[key] or 0)) > 0.01 * (engine[key] or 0):

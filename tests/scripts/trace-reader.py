@@ -12,7 +12,7 @@ import numpy as np
 
 SRC = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SRC / "scripts"))
-from dataplane_lib import trace_cmd, trace_file as tf, trace_requests, trace_stages  # noqa: E402
+from dataplane_lib import trace_cmd, trace_file as tf, trace_load, trace_requests, trace_stages, trace_study  # noqa: E402
 
 ROOM = 2048
 place = Path(tempfile.mkdtemp(prefix="trace-reader-"))
@@ -130,6 +130,15 @@ assert len(found.both) == 160 and not digest["wrong"], digest
 # D was found before it was kicked, and B complete when A's call woke the engine.
 for event, letters in ((tf.KICK, "AC"), (tf.WOKEN, "AC"), (tf.CALL, "AD"), (tf.AWAKE, "ABD")):
     assert which(found.both, event) == letters, (event, which(found.both, event))
+
+# What a study says of it: the largest stage is no majority, and those under way at the edges are no other workload.
+for more, text in ((0, "as many requests, of the same size"), (1, "as many requests but for those under way at the edges, of the same size"),
+                   (5, "did not see the same workload: a")):
+    digest["load"]["target"]["requests"] = 160 + more
+    sentences = " ".join(trace_study.sentences({"a": "a"}, [({"name": "a"}, [digest])]))
+    assert text in sentences and "the largest part of all requests' time, " in sentences, sentences
+assert [trace_load.text("iops", 73601.54), trace_load.text("requests", 65138), trace_load.text("requests", 7), trace_load.text("size", 4096.0)] == \
+    ["73.6k", "65.1k", "7", "4096"]
 
 # Two queues with the same names in two sessions, and a third nobody else saw: told apart by what was asked for.
 others = [(START + 2000 * n + 1, n % 2, 1 << 30 | 4096 * n) for n in range(100)]
