@@ -79,11 +79,11 @@ def rows(repetitions, seed):
     noise = Noise(np.random.default_rng(seed))
     yield from _nothing(noise, repetitions)
     yield from _effects(noise, repetitions // 2)
-    yield from _few_runs(noise, repetitions // 2)
     yield from _until(noise, repetitions // 4)
     yield from _said(noise, repetitions // 10)
     yield from _all_metrics(noise, repetitions // 20)
     yield from _bootstrap(noise, repetitions // 4)
+    yield from _few_runs(noise, repetitions // 2)
 
 
 def _found(pairs, level=stats.LEVEL):

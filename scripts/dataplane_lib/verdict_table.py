@@ -22,9 +22,15 @@ def table(result):
 
 
 def _row(line, arm):
-    label = metrics.BY_KEY[line["metric"]].label
+    label = _with_unit(metrics.BY_KEY[line["metric"]])
     return [f"{arm}: {label}" if arm else label + (" (primary)" if line["primary"] else ""),
             units.short(line["a"]), units.short(line["b"]), line["text"]]
+
+
+def _with_unit(metric):
+    """'lat mean, us'; what is called IOPS has said it."""
+    unit = "" if metric.label.startswith("IOPS") else metric.unit.removeprefix("1").removesuffix(" of a CPU")
+    return f"{metric.label}, {unit}" if unit else metric.label
 
 
 def percentiles(result):

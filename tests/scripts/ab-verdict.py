@@ -65,6 +65,12 @@ class Lines(unittest.TestCase):
         line = verdict.of_pairs(a, b, "iops").line("kicks_per_s")
         self.assertEqual((line.text, line.word), ("the same in every run", "~"))
 
+    def test_the_table_has_units(self):
+        shown = {"pairs": 10, "level": 0.95, "lines": [line.record() for line in verdict.of_pairs(*arms(0), "iops").lines]}
+        labels = [row[0] for row in verdict_table.table({"verdict": shown})[1]]
+        for label in ("IOPS (primary)", "lat mean, us", "target CPU, %", "notifications to the target, /s", "target sleeps per I/O"):
+            self.assertIn(label, labels)
+
     def test_less_and_more(self):
         a, b = arms(0)
         for run in b:
