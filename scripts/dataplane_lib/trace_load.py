@@ -42,7 +42,8 @@ def compare(engine, target):
     sides = spans(engine, target)
     if not sides:
         return {}
-    start, end = max(begin.min() for _, begin, _ in sides.values()), min(ends.max() for _, _, ends in sides.values())
+    start = max(max(begin.min(), found.since) for found, begin, _ in sides.values())
+    end = min(ends.max() for _, _, ends in sides.values())
     if end <= start:
         return {}
     # A request is longer in the engine: those under way at the ends of the target's time belong to it, if there are no others.

@@ -28,6 +28,7 @@ class Requests:
     tag: np.ndarray
     number: np.ndarray      # of the file
     unfinished: int = 0
+    since: int = 0          # the time from which no file of the side has lost any
 
     def __len__(self):
         return len(self.tag)
@@ -97,6 +98,7 @@ def _side(threads, first_thread, number, engine, alone):
     order = np.argsort(batch["time"], kind="stable")
     batch, by = batch[order], by[order]
     _batches(found, batch, by, engine, alone)
+    found.since = start
     return found
 
 
@@ -205,7 +207,7 @@ def _join(sides):
     all_of = sides or [_blank(0)]
     out = Requests(*(np.concatenate([getattr(r, n) for r in all_of])
                      for n in ("times", "who", "offset", "bytes", "kind", "queue", "tag", "number")))
-    out.unfinished = sum(r.unfinished for r in all_of)
+    out.unfinished, out.since = sum(r.unfinished for r in all_of), max(r.since for r in all_of)
     return out
 
 

@@ -178,6 +178,16 @@ busy = write("busy", "vhost-user-blk-target", [("iothread0", tf.IOTHREAD, both([
 found, digest = told(busy)
 assert digest["lost"] and stage(digest, "worker begins")["requests"] == stage(digest, "all")["requests"] < 170
 
+# Of two jobs one has lost its oldest, the target nothing: what they saw is compared over the time that all have seen.
+few = [(at + 3, n % 2, 1 << 30 | offset) for n, (at, _, offset) in enumerate(lots[::4])]
+slow = write("slow", "dataplane-x", [("job", tf.JOB, sum((engine(*s) for s in few), []))])
+whole = [(f"iothread{i}", tf.IOTHREAD, [(at + t, event, queue << 8, tag, offset, 4096, 0) for at, tag, offset in requests
+                                        for t, event in ((300, tf.POP), (310, tf.START), (700, tf.DONE), (710, tf.PUBLISH))])
+         for i, (queue, requests) in enumerate(((1, lots), (2, few)))]
+_, digest = told(full, slow, write("whole", "vhost-user-blk-target", whole))
+load = digest["load"]
+assert digest["lost"] and load["engine"]["requests"] == load["target"]["requests"] and load["engine"]["deepest"] == 2, load
+
 # A clock that goes back is said, and gives no negative stage.
 crooked = [e if e[1] != tf.SUBMIT else (e[0] - 100, *e[1:]) for s in starts for e in engine(*s)]
 assert all(row["min"] >= 0 for row in told(write("crooked", "dataplane-x", [("job", tf.JOB, crooked)]), there)[1]["stages"])
