@@ -27,7 +27,6 @@ class Requests:
     queue: np.ndarray
     tag: np.ndarray
     number: np.ndarray      # of the file
-    unfinished: int = 0
     since: int = 0          # the time from which no file of the side has lost any
 
     def __len__(self):
@@ -127,9 +126,7 @@ def _own(rows, who, number, engine):
                 getattr(out, name)[which[index]] = rows[name][index]
     out.queue[:], out.tag[:], out.number[:] = rows["queue"][starts], rows["tag"][starts], number
     whole = out.times[:, tf.SEEN if engine else tf.DONE] > 0
-    done = out.pick(np.flatnonzero(whole))
-    done.unfinished = int(np.sum(~whole))
-    return done
+    return out.pick(np.flatnonzero(whole))
 
 
 def _following(times, after):
@@ -207,7 +204,7 @@ def _join(sides):
     all_of = sides or [_blank(0)]
     out = Requests(*(np.concatenate([getattr(r, n) for r in all_of])
                      for n in ("times", "who", "offset", "bytes", "kind", "queue", "tag", "number")))
-    out.unfinished, out.since = sum(r.unfinished for r in all_of), max(r.since for r in all_of)
+    out.since = max(r.since for r in all_of)
     return out
 
 
