@@ -15,7 +15,7 @@ _EXAMPLES = """\
 examples:
   dataplane doctor
   dataplane run poll-max-ns --short
-  dataplane sweep jobfiles/vhost-user-blk.fio --vary poll-max-ns=0,4096,32768 \\
+  dataplane sweep jobfiles/vhost-user-blk.fio --vary poll-max-ns=0,4096,131072 \\
             --target '--backend null --delay fixed:20us --poll fixed'
   dataplane report results/2026-11-30-poll-max-ns
 """

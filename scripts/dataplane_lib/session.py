@@ -51,6 +51,9 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
     each = seconds_each(study, arms) + course.pause
     print(f"dataplane: {_counted(len(arms), 'arm')}, {_counted(course.expected, 'run')} of about {each:.1f} s: "
           f"{'at least' if course.more else 'about'} {units.duration(each * course.expected)}", file=sys.stderr, flush=True)
+    hint = study.first_of_all()
+    if hint:
+        print(f"dataplane: {hint}", file=sys.stderr)
     if paths.elsewhere():
         print(f"dataplane: targets and engines are those in {paths.elsewhere()}, as FIO_DATAPLANE says", file=sys.stderr)
     runner.keep_sources(study, result)

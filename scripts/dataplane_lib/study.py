@@ -156,6 +156,15 @@ class Study:
         apart = [f for f in factors if self.is_workload(f) and f not in fixed]
         return apart if self.baseline is not None or len(apart) < len(factors) else []
 
+    def first_of_all(self):
+        """What to say where several variables of the job are varied and all arms are yet compared with the first; empty if not so."""
+        factors = self.all_factors()
+        if self.baseline is not None or len(factors) < 2 or self._apart() or not all(self.is_workload(f) for f in factors):
+            return ""
+        *others, last = factors
+        return (f"all arms are compared with the first, {self.arms()[0].name}; "
+                f"a baseline of {last}={factors[last][0]} (--baseline of sweep, [baseline] of a study) compares within each {' and '.join(others)}")
+
     def is_workload(self, name):
         """True for a variable of the job file, a choice that changes what fio does, or on which kernel, and a condition."""
         if name in self.conditions:

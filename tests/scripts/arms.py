@@ -101,6 +101,21 @@ class Arms(unittest.TestCase):
         ours = study.setup(self.arm(study, "ours", "sem", "stock", "write"))
         self.assertEqual(runner.turns(ours, {"jobs": "4"}), 1)
 
+    def test_only_the_job_is_varied(self):
+        """Then everything is compared with the first arm, which is said, unless a baseline is named."""
+        (self.dir / "job.fio").write_text("[global]\nlat_percentiles=1\nuri=${uri}\nbs=${bs}\niodepth=${depth}\n[a]\n")
+        text = 'job = "job.fio"\n[target]\nprogram = "nbd-target"\n[factors]\nbs = ["512", "64k"]\ndepth = [1, 8]\n'
+        study = self.load(text)
+        self.assertEqual({a.against for a in study.arms()}, {"bs=512 depth=1"})
+        self.assertEqual(study.first_of_all(), "all arms are compared with the first, bs=512 depth=1; a baseline of depth=1 "
+                         "(--baseline of sweep, [baseline] of a study) compares within each bs")
+        study.baseline = {"depth": "1"}
+        self.assertEqual({a.name: a.against for a in study.arms()}["bs=64k depth=8"], "bs=64k depth=1")
+        self.assertEqual(study.first_of_all(), "")
+        for more in ('poll = ["off", "busy"]\n', None):
+            other = self.load(text + more if more else text.replace("depth = [1, 8]", "").replace("[target]", '[variables]\ndepth = "1"\n[target]'))
+            self.assertEqual(other.first_of_all(), "")
+
     def test_vary_narrows_groups(self):
         """A group keeps the values it had; one that had none of them goes."""
         study = self.load()
