@@ -19,8 +19,11 @@ _TYPES = {"integer value": _WHOLE, "boolean value": "0 or 1", "string with time 
           "string": "a number such as 4k"}
 
 
-def check(arms, job_of):
-    """Refuse options and values that fio does not take in any of ARMS; JOB_OF(arm) is (setup, environment of its run)."""
+def check(arms, job_of, remote=False):
+    """Refuse options and values that fio does not take in any of ARMS, and what could not be counted afterwards.
+
+    JOB_OF(arm) is (setup, environment of its run); REMOTE says that fio runs on other machines.
+    """
     asked = set()
     for arm in arms:
         setup, environment = job_of(arm)
@@ -36,6 +39,20 @@ def check(arms, job_of):
             text = server.fill(job_text(setup.job), used)
         _ask(text, setup.job)
         targets.check_embedded(text, setup.job)
+        if not guest and setup.server.program and setup.has_server():
+            check_merging(text, setup.job, remote)
+
+
+def check_merging(text, job, remote):
+    """Refuse JOB, whose TEXT has its variables filled in, where the target's count of requests could not be held against fio's."""
+    merge = next((v for v in re.findall(r"^\s*merge\s*=\s*(\S+)", text, re.M) if not re.fullmatch(r"0+\D*", v)), None)
+    if merge is None:
+        return
+    if remote:
+        raise Refused(f"{job.name}: merge={merge}: not with --client, as the count of merged I/Os would be in files on the other machines")
+    if "dp_stats" not in variables_of(job):
+        raise Refused(f"{job.name}: merge={merge}: wants dp_stats=${{dp_stats}} beside it, or nobody knows "
+                      "how many of fio's I/Os the target got merged into one request")
 
 
 def _ask(text, job):

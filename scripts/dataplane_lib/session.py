@@ -40,7 +40,7 @@ def execute(study, argv, out=None, wanted_cpus=None, course=None):
     if pinning.pinned and pinning.rest:
         os.sched_setaffinity(0, pinning.rest)
     # Nothing is at these places yet: the directory is made when all is known to run.
-    jobcheck.check(arms, runner.Runner(study, pinning, paths.results()).job_of)
+    jobcheck.check(arms, runner.Runner(study, pinning, paths.results()).job_of, bool(study.clients))
     client.reach(study.clients)
     if study.file:
         facts["scratch files"] = f"{tempfile.gettempdir()} ({host.file_system(tempfile.gettempdir())})"

@@ -11,6 +11,8 @@ import unittest
 from pathlib import Path
 
 import fakes
+from dataplane_lib import jobcheck
+from dataplane_lib.errors import Refused
 
 BUILD = Path(os.environ.get("FIO_DATAPLANE") or fakes.ROOT / os.environ.get("B", "build")).resolve()
 JOB = str(fakes.ROOT / "jobfiles" / "example.fio")
@@ -47,6 +49,7 @@ class Cause(unittest.TestCase):
                              ("more=thread,packed=maybe", "packed=maybe: fio does not take that; wants 0 or 1 ("),
                              ("more=thread,wait_mode=never\nbs=4z", "bs=4z: fio does not take that; wants a whole number, 1 or more "
                               "(Block size unit); wait_mode=block or never: accepted: block, poll, adaptive"),
+                             ("more=thread,merge=128k", "merge=128k: wants dp_stats=${dp_stats} beside it"),
                              ("more=thread,frob=1", "frob=1: neither fio nor the engine has such an option"),
                              ("more=thread,iodepth=0x", "iodepth=0x: fio does not take that; wants a whole number, 1 or more (")):
             others = [w for w in ("wait_mode=block", "more=thread") if not given.startswith(w.partition("=")[0])]
@@ -55,6 +58,20 @@ class Cause(unittest.TestCase):
             self.assertTrue(done.stderr.startswith(f"dataplane: {job.name}: {words}"), done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertFalse(self.out.exists())
+
+    def test_merging(self):
+        """What was merged must be countable; without merging nothing is wanted."""
+        job = Path(self.out.parent) / "job.fio"
+        for more, merge, remote, words in (("", "4k", False, "dp_stats"), ("", "0", False, None), ("", "00k", False, None),
+                                           ("dp_stats=${dp_stats}\n", "4k", False, None), ("dp_stats=/tmp/mine\n", "4k", False, "dp_stats"),
+                                           ("dp_stats=${dp_stats}\n", "4k", True, "not with --client")):
+            job.write_text(f"[j]\nmerge={merge}\n{more}")
+            with self.subTest(more=more, merge=merge, remote=remote):
+                if words is None:
+                    jobcheck.check_merging(job.read_text(), job, remote)
+                else:
+                    with self.assertRaisesRegex(Refused, words):
+                        jobcheck.check_merging(job.read_text(), job, remote)
 
     def test_engine(self):
         """No engine is told as that, not as all the options that nobody knows then."""
