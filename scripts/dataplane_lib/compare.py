@@ -4,7 +4,7 @@
 import os
 from pathlib import Path
 
-from . import ab_pairs, digest, few, guest_arm, session, stats, verdict, verdict_table
+from . import ab_pairs, digest, few, guest_arm, session, stats, units, verdict, verdict_table
 from .errors import Refused
 
 # Facts that differ between any two sessions and say nothing.
@@ -58,7 +58,7 @@ def _matched(one, two, before, after):
         pairs = [(one["arms"][0], two["arms"][0])]
     if not pairs:
         raise Refused(f"{before} and {after}: have no arm in common: "
-                      + ", ".join(a["name"] for a in one["arms"]) + " / " + ", ".join(others))
+                      + units.listed(a["name"] for a in one["arms"]) + " / " + units.listed(others))
     return pairs
 
 

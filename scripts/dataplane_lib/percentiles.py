@@ -49,7 +49,7 @@ def command(places, patterns, job, out):
         curves += of_arms(result, arms, place, job, prefix)
     if len(curves) > MOST:
         raise Refused(f"{len(curves)} arms are more than the {MOST} that a picture can hold: choose with --arm, of "
-                      + ", ".join(names))
+                      + units.listed(names))
     pictures = _write(curves, _stem(places, out))
     print("\n".join(lines(curves)))
     for path in pictures:
@@ -104,7 +104,7 @@ def _chosen(result, patterns, place):
     names = [a["name"] for a in result["arms"]]
     wanted = {name for pattern in patterns for name in names if name == pattern or fnmatch.fnmatchcase(name, pattern)}
     if not wanted:
-        raise Refused(f"--arm {' '.join(patterns)}: {place} has no such arm; it has {', '.join(names)}")
+        raise Refused(f"--arm {' '.join(patterns)}: {place} has no such arm; it has {units.listed(names)}")
     return [a for a in result["arms"] if a["name"] in wanted]
 
 

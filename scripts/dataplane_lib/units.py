@@ -63,6 +63,12 @@ def percent(value, digits=1):
     return "-" if value is None else f"{value:+.{digits if abs(value) < 1000 else 0}f}%"
 
 
+def listed(names, most=6):
+    """The first of NAMES with commas between, for a message, and how many more there are."""
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def duration(secs):
     """75 -> 1m15s."""
     secs = int(round(secs))

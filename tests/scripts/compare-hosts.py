@@ -10,6 +10,7 @@ from pathlib import Path
 
 import fakes
 from dataplane_lib import compare
+from dataplane_lib.errors import Refused
 
 
 class Compare(unittest.TestCase):
@@ -71,6 +72,11 @@ class Compare(unittest.TestCase):
             done = fakes.dataplane("compare", str(self.one), str(other), env=self.env)
             self.assertEqual(done.returncode, 1)
             self.assertIn(word, done.stderr)
+
+    def test_many_arms_are_not_all_listed(self):
+        one, two = ({"arms": [{"name": f"{name}={n}"} for n in range(35)]} for name in "ab")
+        with self.assertRaisesRegex(Refused, "no arm in common: a=0, a=1, .*a=5 and 29 more / b=0, .* and 29 more$"):
+            compare._matched(one, two, "x", "y")
 
     def test_passing_facts_do_not_count(self):
         facts = {"date": "a", "load": "1", "kernel": "x"}
