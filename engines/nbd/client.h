@@ -37,8 +37,8 @@ struct nbd_conn;
  * @type: NBD_CMD_*
  * @flags: NBD_CMD_FLAG_*
  * @got: bytes of a read that structured replies have told of
- * @serial: the datapath's, to know the request again
- * @cookie: what the server calls it; the datapath's to set when it takes the request
+ * @cookie: what the server calls it; the datapath's to set when it takes the request, and to
+ *	know it again by
  * @age: nbd_client.age when it was queued
  * @error: 0 or a positive errno, once it is complete
  * @busy: it is in flight
@@ -53,7 +53,6 @@ struct nbd_slot {
 	uint16_t type;
 	uint16_t flags;
 	uint32_t got;
-	uint32_t serial;
 	uint64_t cookie;
 	uint32_t age;
 	int error;

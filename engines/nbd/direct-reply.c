@@ -19,8 +19,10 @@ static size_t available(const struct direct *d)
 /* Whether the server can have seen a request: at least its header was sent. */
 static bool was_sent(const struct direct *d, const struct nbd_slot *s)
 {
-	return (int32_t)(s->serial - d->first) < 0 ||
-	       (s->serial == d->first && d->sent >= sizeof(struct nbd_request));
+	uint32_t serial = s->cookie >> 32;
+
+	return (int32_t)(serial - d->first) < 0 ||
+	       (serial == d->first && d->sent >= sizeof(struct nbd_request));
 }
 
 /* The request that a reply belongs to, NULL if there is none like that in flight. */
@@ -32,7 +34,7 @@ static struct nbd_slot *find(struct nbd_conn *c, uint64_t cookie)
 	if (i >= c->client->nr_slots)
 		return NULL;
 	s = &c->client->slot[i];
-	return s->busy && s->conn == c && s->serial == cookie >> 32 && was_sent(c->priv, s) ? s : NULL;
+	return s->busy && s->conn == c && s->cookie == cookie && was_sent(c->priv, s) ? s : NULL;
 }
 
 static int unknown_cookie(struct nbd_conn *c, uint64_t cookie)

@@ -80,11 +80,10 @@ static void direct_close(struct nbd_conn *c)
 static void direct_queue(struct nbd_conn *c, struct nbd_slot *s)
 {
 	struct direct *d = c->priv;
-	unsigned int i;
+	uint32_t serial = d->first + d->nr_out++;
+	unsigned int i = serial & d->mask;
 
-	s->serial = d->first + d->nr_out++;
-	i = s->serial & d->mask;
-	s->cookie = (uint64_t)s->serial << 32 | (s - c->client->slot);
+	s->cookie = (uint64_t)serial << 32 | (s - c->client->slot);
 	d->hdr[i] = (struct nbd_request) {
 		.magic = htobe32(NBD_REQUEST_MAGIC),
 		.flags = htobe16(s->flags),

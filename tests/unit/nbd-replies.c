@@ -47,7 +47,7 @@ static void begin(bool structured)
 		t.cookie[i] = (uint64_t)i << 32 | i;
 		t.client.slot[i] = (struct nbd_slot) {
 			.conn = t.conn, .buf = t.buf[i] + MARGIN, .offset = i * LEN, .len = LEN,
-			.type = NBD_CMD_READ, .serial = i, .busy = true,
+			.type = NBD_CMD_READ, .cookie = t.cookie[i], .busy = true,
 		};
 	}
 	t.len = 0;
