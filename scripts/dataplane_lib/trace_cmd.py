@@ -10,7 +10,9 @@ from . import table, trace_file as tf, trace_load, trace_requests, trace_stages,
 from .errors import Refused
 
 TIMELINE = ["us", "", "thread", "event"]
-_COLUMNS = ("requests", "min", "median", "p99", "p99.9", "max", "share")
+# Of a stage
+COLUMNS = ("requests", "min", "median", "p99", "p99.9", "max", "share")
+STAGES = ["until", *COLUMNS]
 
 
 def run(args):
@@ -20,9 +22,9 @@ def run(args):
     told = digest(found, shown, what)
     if args.csv:
         out = csv.writer(sys.stdout, lineterminator="\n")
-        out.writerow(("stage", *_COLUMNS))
+        out.writerow(("stage", *COLUMNS))
         for row in told["stages"]:
-            out.writerow([row["stage"], *(round(row[c], 3) for c in _COLUMNS)])
+            out.writerow([row["stage"], *(round(row[c], 3) for c in COLUMNS)])
         return
     print("\n".join(lines(told)))
     for head, rows in timeline(found, shown, args.timeline) if args.timeline else ():
@@ -53,11 +55,15 @@ def digest(found, shown, what):
 
 def lines(told):
     """What the terminal shows."""
-    rows = [[row["stage"], trace_load.count(row["requests"]), *(f"{row[c] / 1000:.2f}" for c in _COLUMNS[1:-1]), f"{row['share']:.1f}"]
-            for row in told["stages"]]
+    rows = [stage_row(row["stage"], row) for row in told["stages"]]
     out = ["time of a stage, from the event before, in us; share of all requests' time in %", ""]
-    out += table.aligned([["until"] + list(_COLUMNS[:-1]) + ["share"]], rows)
+    out += table.aligned([STAGES], rows)
     return out + ["", *load_lines(told), *(f"* {text}" for text in sentences(told))]
+
+
+def stage_row(stage, figures):
+    """A row under STAGES: FIGURES of COLUMNS, their times in ns, as us."""
+    return [stage, trace_load.count(figures["requests"]), *(f"{figures[c] / 1000:.2f}" for c in COLUMNS[1:-1]), f"{figures['share']:.1f}"]
 
 
 def load_lines(told):

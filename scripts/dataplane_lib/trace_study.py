@@ -7,7 +7,6 @@ from pathlib import Path
 from . import shape, trace_cmd, trace_file as tf, trace_load, trace_requests, trace_stages, units
 
 FILE = "trace.json"
-_FIGURES = ("requests", "min", "median", "p99", "p99.9", "max", "share")
 _SIDES = ("engine", "target")
 _COMPARED = ("requests", "size", "lifetime", "depth", "busy")
 # Arms of which a request is shown event by event
@@ -50,7 +49,7 @@ def middle(traces):
     for name in [*trace_stages.NAMES.values(), trace_stages.LIFE]:
         rows = [row for trace in traces for row in trace["stages"] if row["stage"] == name]
         if rows:
-            out[name] = {key: statistics.median(row[key] for row in rows) for key in _FIGURES}
+            out[name] = {key: statistics.median(row[key] for row in rows) for key in trace_cmd.COLUMNS}
     return out
 
 
@@ -77,9 +76,8 @@ def _overview(arms):
 
 
 def _stages(name, traces):
-    rows = [[stage, trace_load.count(row["requests"]), *(_us(row[key]) for key in ("min", "median", "p99", "p99.9", "max")), f"{row['share']:.1f}"]
-            for stage, row in middle(traces).items()]
-    return {"title": f"Stages of {name}", "top": [""] * 8, "head": ["until", "requests", "min", "median", "p99", "p99.9", "max", "share"],
+    rows = [trace_cmd.stage_row(stage, row) for stage, row in middle(traces).items()]
+    return {"title": f"Stages of {name}", "top": [""] * len(trace_cmd.STAGES), "head": trace_cmd.STAGES,
             "rows": rows, "note": "us, and % of all requests' time; a stage begins with the event before it"}
 
 
