@@ -108,7 +108,7 @@ def _series(curve, p):
         together = Counter()
         for window in each:
             together.update(window)
-        if not together or (p is not None and sum(together.values()) * (100 - p) / 100 < metrics.FEWEST_BEYOND):
+        if not together or (p is not None and metrics.beyond(sum(together.values()), p) < metrics.FEWEST_BEYOND):
             continue
         values = [_value(w, p) / 1000 for w in each]
         out.append(((n + 1) * curve.logs[0].step / 1000, _value(together, p) / 1000, min(values), max(values)))

@@ -39,9 +39,14 @@ def sentences(result):
     return out
 
 
+def _runs(arm, base):
+    """How many runs a comparison of the two rests on."""
+    return min(arm["runs"], base["runs"])
+
+
 def _word(which, arm, base):
     """A verdict in words; that there is no difference is more than few runs know."""
-    runs = min(arm["runs"], base["runs"])
+    runs = _runs(arm, base)
     return _WORDS[which] if which or not few.runs(runs) else few.untold(runs)
 
 
@@ -50,7 +55,7 @@ def verdict(arm, base, metric):
     change = arm["change"].get(metric.key)
     if change is None or abs(change) < STEP:
         return 0
-    if few.runs(min(arm["runs"], base["runs"])) and not few.obvious(change):
+    if few.runs(_runs(arm, base)) and not few.obvious(change):
         return 0
     mine, other = arm["metrics"][metric.key], base["metrics"][metric.key]
     if mine["min"] <= other["max"] and mine["max"] >= other["min"]:
@@ -128,7 +133,7 @@ def _flat(result, part, metric, x, what):
     stretch = f"{x} {_stretch(arms, x)}"
     base = shape.base(result, first := arms[0])
     if which == 0:
-        why = (f"which {_word(0, first, base)} unless over {few.OBVIOUS:g} % and outside the baseline's range" if few.runs(min(first["runs"], base["runs"]))
+        why = (f"which {_word(0, first, base)} unless over {few.OBVIOUS:g} % and outside the baseline's range" if few.runs(_runs(first, base))
                else f"which cannot be told from noise or is under {STEP:g} %")
         return f"no step seen: over {stretch} {metric.label} differs from the baseline by {_range(arms, metric.key)}, {why}."
     if which < 0:
@@ -162,10 +167,10 @@ def _tested(result, arms, base, metric):
     both = {a["name"]: rounds.pairs(result, base, a, metric.key) for a in arms if "runs" in result}
     if not both or any(len(x) < stats.FEWEST_PAIRS for x, _ in both.values()):
         return None
-    # Of N pairs that all go one way p is 2 / 2^N, and no smaller one exists.
-    if max(stats.holm([2.0 ** (1 - len(x)) for x, _ in both.values()])) > 1 - stats.LEVEL:
-        return None
     found = {name: stats.paired(*figures) for name, figures in both.items()}
+    # Of so many arms with so few rounds none could be told, however its runs came out.
+    if max(stats.holm([f.least for f in found.values()])) > 1 - stats.LEVEL:
+        return None
     ps = stats.holm([f.p for f in found.values()])
     better = metric.better or 1
     return {name: (1 if f.estimate * better > 0 else -1) if f.resolved and p <= 1 - stats.LEVEL else 0

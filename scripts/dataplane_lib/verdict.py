@@ -235,7 +235,7 @@ def _same_as_iops(runs):
 
 def _few_for_others(found, others):
     """Said when the correction leaves the other metrics no chance at all."""
-    if found.enough and others * 2.0 ** (1 - found.n) > 1 - found.wanted:
+    if found.enough and others * found.least > 1 - found.wanted:
         return [f"{found.n} pairs decide about the primary metric only: none of {others} others can "
                 f"reach p={1 - found.wanted:.2g} once corrected"]
     return []
