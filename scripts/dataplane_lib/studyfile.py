@@ -139,7 +139,8 @@ def lent(name, program=None):
         out.factors, out.groups, out.choices, out.baseline, out.along, out.form = {}, [], {}, None, "", ""
         out.published, out.look_for, out.question, out.effect, out.source = None, "", "", "", None
     elif job:
-        out = study.Study(name=job.name, job=job, server=server.Server(program=program or targets.for_job(job)))
+        program = program or targets.for_job(job)
+        out = study.Study(name=job.name, job=job)
     else:
         raise Refused(f"{name}: no such job file, and no such study; accepted: a path, or one of "
                       f"{_names([*all_studies(), *all_jobs()])}")
