@@ -16,7 +16,7 @@ int inflight_alloc(struct inflight *f, struct thread_data *td)
 		.waiting = calloc(td->o.iodepth, sizeof(*f->waiting)),
 		.queued = calloc(td->o.iodepth, sizeof(*f->queued)),
 		.event = calloc(td->o.iodepth, sizeof(*f->event)),
-		.aged_ns = clock_ns(),
+		.aged_ns = clock_coarse_ns(),
 	};
 	if (f->io && f->waiting && f->queued && f->event)
 		return 0;

@@ -6,6 +6,7 @@ stdin has a line for each: the name of its socket in DIR, and words NAME=VALUE:
 size=BYTES flags=NAME,... structured=0|1 min=BYTES max=BYTES: what it offers
 after=N: how many requests it answers properly before it does act=
 act=NAME: what it does then, a function act_NAME below
+times=N: how many times; after that it answers properly again
 clients=N: how many it serves at a time; the others wait
 """
 
@@ -14,6 +15,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), os.pardir))
 import nbd_client as nbd  # noqa: E402
@@ -21,7 +23,10 @@ import nbd_client as nbd  # noqa: E402
 FLAGS = {"flush": nbd.SEND_FLUSH, "fua": nbd.SEND_FUA, "trim": nbd.SEND_TRIM,
          "zeroes": nbd.SEND_WRITE_ZEROES, "multi": nbd.CAN_MULTI_CONN, "ro": nbd.READ_ONLY}
 OPTIONS = {"size": str(16 << 20), "flags": "flush,fua,trim,zeroes,multi", "structured": "1",
-           "min": "0", "max": "0", "after": "0", "act": "answer", "clients": "64"}
+           "min": "0", "max": "0", "after": "0", "act": "answer", "times": str(1 << 40), "clients": "64"}
+
+# Between the bytes of a server that dribbles, in seconds.
+DRIBBLE = 0.3
 
 
 def simple(cookie, error=0, data=b""):
@@ -158,6 +163,28 @@ class Session:
     def act_silence(self, _flags, kind, _cookie, offset, n):
         self.execute(kind, offset, n)
 
+    def dribble(self, data):
+        for at in range(len(data)):
+            self.send(data[at:at + 1])
+            time.sleep(DRIBBLE)
+
+    def act_dribble(self, _flags, kind, cookie, offset, n):
+        data = self.execute(kind, offset, n)
+        self.dribble(self.read_reply(cookie, offset, data) if kind == nbd.READ else simple(cookie))
+
+    def act_flood(self, _flags, kind, cookie, offset, n):
+        """Errors without end."""
+        self.execute(kind, offset, n)
+        while True:
+            self.send(100 * chunk(cookie, nbd.ERROR, struct.pack(">IH", nbd.EIO, 0), 0))
+
+    def act_skip(self, _flags, kind, cookie, offset, n):
+        """An error that says more than anybody wants to read: 32 MiB."""
+        self.execute(kind, offset, n)
+        self.send(struct.pack(">IHHQI", nbd.STRUCTURED_REPLY, 0, 0x8042, cookie, 32 << 20) +
+                  struct.pack(">IH", nbd.EIO, 0))
+        self.dribble(bytes(1 << 20))
+
     def act_silence_midway(self, _flags, _kind, cookie, offset, n):
         self.half(cookie, offset, n)
         self.take(1 << 30)
@@ -289,6 +316,7 @@ class Server:
         self.act = options["act"]
         getattr(Session, "act_" + self.act)
         self.good = int(options["after"])
+        self.bad = int(options["times"])
         self.clients = threading.Semaphore(int(options["clients"]))
         self.disk = bytearray(self.size)
         self.lock = threading.Lock()
@@ -297,7 +325,10 @@ class Server:
         """Whether the next request shall be answered properly."""
         with self.lock:
             self.good -= 1
-            return self.good >= 0
+            if self.good >= 0:
+                return True
+            self.bad -= 1
+            return self.bad < 0
 
     def session(self, sock):
         with self.clients, sock:
