@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "engines/nbd/client.h"
@@ -39,6 +40,8 @@ int nbd_client_init(struct nbd_client *c, unsigned int nr_slots, unsigned int ma
 	};
 	if (!c->conn || !c->slot || !c->free)
 		return -ENOMEM;
+	if (getrandom(&c->salt, sizeof(c->salt), GRND_NONBLOCK) != sizeof(c->salt))
+		c->salt = clock_ns();
 	for (unsigned int i = nr_slots; i-- > 0; )
 		c->free[c->nr_free++] = i;
 	return 0;
@@ -92,6 +95,37 @@ int nbd_fault(struct nbd_client *c, const char *format, ...)
 	vsnprintf(c->fault, sizeof(c->fault), format, args);
 	va_end(args);
 	return -EPROTO;
+}
+
+/**
+ * nbd_slot_add - a chunk of a structured reply to a read comes
+ * @s: what it claims to be of
+ * @offset: where it belongs, in bytes from the start of the export
+ * @len: its bytes
+ *
+ * Return: false when it is not of what was asked for.
+ */
+bool nbd_slot_add(struct nbd_slot *s, uint64_t offset, uint64_t len)
+{
+	return s->type == NBD_CMD_READ && offset >= s->offset &&
+	       cover_add(&s->cover, s->conn->client->salt, offset - s->offset, len, s->len);
+}
+
+/**
+ * nbd_slot_finish - a structured reply ends
+ * @s: the request
+ *
+ * Return: 0, or -EPROTO if that was no whole read.
+ */
+int nbd_slot_finish(struct nbd_slot *s)
+{
+	struct nbd_client *c = s->conn->client;
+
+	if (s->type != NBD_CMD_READ || s->error || cover_whole(&s->cover, c->salt, s->len))
+		return 0;
+	if (s->cover.bytes == s->len)
+		return nbd_fault(c, "chunks that overlap in reply to a read of %u", s->len);
+	return nbd_fault(c, "%u bytes in reply to a read of %u", s->cover.bytes, s->len);
 }
 
 /* The connection with the fewest requests in flight; among equals, the next in turn. */

@@ -11,6 +11,7 @@
 #include "base/hist.h"
 #include "base/poll-window.h"
 #include "engines/driver/wait.h"
+#include "engines/nbd/cover.h"
 #include "wire/nbd.h"
 #include "wire/trace.h"
 
@@ -36,7 +37,7 @@ struct nbd_conn;
  * @len: bytes
  * @type: NBD_CMD_*
  * @flags: NBD_CMD_FLAG_*
- * @got: bytes of a read that structured replies have told of
+ * @cover: what the chunks of a structured read have brought
  * @cookie: what the server calls it; the datapath's to set when it takes the request, and to
  *	know it again by
  * @age: nbd_client.age when it was queued
@@ -52,7 +53,7 @@ struct nbd_slot {
 	uint32_t len;
 	uint16_t type;
 	uint16_t flags;
-	uint32_t got;
+	struct cover cover;
 	uint64_t cookie;
 	uint32_t age;
 	int error;
@@ -140,6 +141,7 @@ struct nbd_stats {
  * @window: polling window of WAIT_ADAPTIVE
  * @vain: whether that is of use
  * @crowd: whether a job that polls has its CPU to itself
+ * @salt: for struct cover
  * @fault: what was wrong with a reply, for -EPROTO
  * @complaint: what the server said about the first error it explained
  * @trace: where to write down what happens, NULL for nowhere; the user's to set
@@ -158,6 +160,7 @@ struct nbd_client {
 	struct poll_window window;
 	struct vain vain;
 	struct crowd crowd;
+	uint64_t salt;
 	char fault[160];
 	char complaint[256];
 	struct trace_ring *trace;
@@ -187,6 +190,8 @@ int nbd_client_next(struct nbd_client *c, void **tag, int *err);
 bool nbd_client_has_replies(const struct nbd_client *c);
 bool nbd_client_stuck(const struct nbd_client *c, uint32_t max_age);
 
+bool nbd_slot_add(struct nbd_slot *s, uint64_t offset, uint64_t len);
+int nbd_slot_finish(struct nbd_slot *s);
 int nbd_fault(struct nbd_client *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -47,17 +47,23 @@ static int bad_chunk(struct nbd_conn *c, uint16_t type, const char *what)
 	return nbd_fault(c->client, "%s in a chunk of type %#x", what, type);
 }
 
-/* A reply is over; returns 1, or -EPROTO if a read is missing some of its data. */
+/* A reply is over; returns 1. */
 static int finish(struct nbd_conn *c, struct nbd_slot *s)
 {
 	struct direct *d = c->priv;
 
-	if (s->type == NBD_CMD_READ && !s->error && s->got != s->len)
-		return nbd_fault(c->client, "%u bytes in reply to a read of %u", s->got, s->len);
 	if (s->type == NBD_CMD_READ && s->len >= DIRECT_LARGE)
 		d->large--;
 	d->completed++;
 	return 1;
+}
+
+/* The same for one in chunks, of which a read needs all; returns 1 or -EPROTO. */
+static int finish_chunks(struct nbd_conn *c, struct nbd_slot *s)
+{
+	int ret = nbd_slot_finish(s);
+
+	return ret ? : finish(c, s);
 }
 
 static void expect_data(struct direct *d, struct nbd_slot *s, char *to, size_t len, bool last)
@@ -81,7 +87,6 @@ static int parse_simple(struct nbd_conn *c, const struct nbd_simple_reply *r, st
 	s->error = -nbd_errno(be32toh(r->error));
 	d->pos += sizeof(*r);
 	if (s->type == NBD_CMD_READ && !s->error) {
-		s->got = s->len;
 		expect_data(d, s, s->buf, s->len, true);
 		return 0;
 	}
@@ -92,13 +97,7 @@ static int parse_simple(struct nbd_conn *c, const struct nbd_simple_reply *r, st
 /* Where content that begins at @offset of the export belongs, NULL if it is not wanted. */
 static char *place(struct nbd_slot *s, uint64_t offset, uint64_t len)
 {
-	uint64_t from = offset - s->offset;
-
-	if (s->type != NBD_CMD_READ || !len || offset < s->offset || from > s->len ||
-	    len > s->len - from || len > s->len - s->got)
-		return NULL;
-	s->got += len;
-	return s->buf + from;
+	return nbd_slot_add(s, offset, len) ? s->buf + (offset - s->offset) : NULL;
 }
 
 /* Returns 0, -EAGAIN, or -EPROTO. */
@@ -230,7 +229,7 @@ static int parse_chunk(struct nbd_conn *c, struct nbd_slot **out)
 	if (!last)
 		return 0;
 	*out = s;
-	return finish(c, s);
+	return finish_chunks(c, s);
 }
 
 /* Data of a read that landed in the buffer. Returns whether that was all of it. */
@@ -294,7 +293,7 @@ int direct_next(struct nbd_conn *c, struct nbd_slot **s)
 			*s = d->reading;
 			d->reading = NULL;
 			if (d->last)
-				return finish(c, *s);
+				return d->structured ? finish_chunks(c, *s) : finish(c, *s);
 			continue;
 		}
 		if (d->skip && !skip(d))

@@ -10,13 +10,15 @@
  * @h: its handle
  * @first: requests that are complete, oldest first
  * @last: where the next one is hung in
- * @broken: negative errno of a connection that a command has found broken
+ * @broken: negative errno of a connection that is found broken
+ * @structured: structured replies were negotiated
  */
 struct by_libnbd {
 	struct nbd_handle *h;
 	struct nbd_slot *first;
 	struct nbd_slot **last;
 	int broken;
+	bool structured;
 };
 
 static int by_libnbd_open(struct nbd_conn *c, struct nbd_handle *h)
@@ -26,6 +28,7 @@ static int by_libnbd_open(struct nbd_conn *c, struct nbd_handle *h)
 	if (!l)
 		return -ENOMEM;
 	l->h = h;
+	l->structured = nbd_get_structured_replies_negotiated(h) == 1;
 	l->last = &l->first;
 	c->priv = l;
 	c->fd = nbd_aio_get_fd(h);
@@ -59,6 +62,45 @@ static int on_completion(void *slot, int *error)
 	return 1;
 }
 
+/*
+ * Called by libnbd for a chunk of a read. It counts bytes, so that of a server which sends
+ * one half twice it would take that for the whole.
+ */
+static int on_chunk(void *slot, const void *data, size_t len, uint64_t offset, unsigned int status,
+		    int *error)
+{
+	struct nbd_slot *s = slot;
+
+	(void)data;
+	(void)error;
+	if (status != LIBNBD_READ_ERROR)
+		nbd_slot_add(s, offset, len);
+	return 0;
+}
+
+/* Called by libnbd at the end of a read in chunks. */
+static int on_last_chunk(void *slot, int *error)
+{
+	struct nbd_slot *s = slot;
+	struct by_libnbd *l = s->conn->priv;
+
+	s->error = *error;
+	if (nbd_slot_finish(s))
+		l->broken = -EPROTO;
+	return on_completion(slot, error);
+}
+
+static int64_t queue_read(struct by_libnbd *l, struct nbd_slot *s)
+{
+	nbd_chunk_callback chunk = { .callback = on_chunk, .user_data = s };
+	nbd_completion_callback last = { .callback = on_last_chunk, .user_data = s };
+	nbd_completion_callback done = { .callback = on_completion, .user_data = s };
+
+	if (!l->structured)
+		return nbd_aio_pread(l->h, s->buf, s->len, s->offset, done, s->flags);
+	return nbd_aio_pread_structured(l->h, s->buf, s->len, s->offset, chunk, last, s->flags);
+}
+
 /* What is wrong with a connection that libnbd has given up. */
 static int explain(struct nbd_conn *c)
 {
@@ -81,7 +123,7 @@ static void by_libnbd_queue(struct nbd_conn *c, struct nbd_slot *s)
 	nbd_note(c, TRACE_SUBMIT);
 	switch (s->type) {
 	case NBD_CMD_READ:
-		ret = nbd_aio_pread(l->h, s->buf, s->len, s->offset, done, s->flags);
+		ret = queue_read(l, s);
 		break;
 	case NBD_CMD_WRITE:
 		ret = nbd_aio_pwrite(l->h, s->buf, s->len, s->offset, done, s->flags);
@@ -128,7 +170,7 @@ static int by_libnbd_receive(struct nbd_conn *c)
 		return explain(c);
 	if (nbd_aio_is_closed(l->h) == 1)
 		return -ECONNRESET;
-	return l->first != NULL;
+	return l->broken ? : l->first != NULL;
 }
 
 static int by_libnbd_next(struct nbd_conn *c, struct nbd_slot **s)

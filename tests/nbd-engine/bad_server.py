@@ -271,6 +271,28 @@ class Session:
         for _ in range(2):
             self.send(chunk(cookie, nbd.OFFSET_HOLE, struct.pack(">QI", offset, n - 1), 0))
 
+    def parts(self, cookie, offset, n, places):
+        """Content, and the end: for each of PLACES that many a quarter of the read."""
+        size = n // 4
+        for place in places:
+            self.send(chunk(cookie, nbd.OFFSET_DATA, content(offset + place * size, bytes(size)), 0))
+        self.send(chunk(cookie, nbd.NONE))
+
+    def act_half_twice(self, _flags, _kind, cookie, offset, n):
+        self.parts(cookie, offset, n, [0, 1, 0, 1])
+
+    def act_end_twice(self, _flags, _kind, cookie, offset, n):
+        self.parts(cookie, offset, n, [3, 3, 1, 0])
+
+    def act_gap(self, _flags, _kind, cookie, offset, n):
+        self.parts(cookie, offset, n, [3, 1, 0])
+
+    def act_shifted(self, _flags, _kind, cookie, offset, n):
+        """As many bytes as were asked for, in chunks that overlap by one, and one left out."""
+        half = n // 2
+        self.send(chunk(cookie, nbd.OFFSET_HOLE, struct.pack(">QI", offset + half - 1, half), 0))
+        self.send(chunk(cookie, nbd.OFFSET_HOLE, struct.pack(">QI", offset, half)))
+
     def act_hole_length(self, _flags, _kind, cookie, offset, n):
         self.send(chunk(cookie, nbd.OFFSET_HOLE, struct.pack(">Q", offset)))
 

@@ -23,6 +23,10 @@ outside after=100 act=outside|not what was asked for
 before after=100 act=before|not what was asked for
 hole_huge after=100 act=hole_huge|not what was asked for
 overlap after=100 act=overlap|not what was asked for
+half_twice after=100 act=half_twice|chunks that overlap in reply to a read of 4096
+end_twice after=100 act=end_twice|chunks that overlap in reply to a read of 4096
+gap after=100 act=gap|3072 bytes in reply to a read of 4096
+shifted after=100 act=shifted|chunks that overlap in reply to a read of 4096
 hole_length after=100 act=hole_length|not what was asked for
 data_length after=100 act=data_length|not what was asked for
 none_length after=100 act=none_length|no end of a reply
@@ -32,6 +36,9 @@ error_length after=100 act=error_length|no proper error
 error_message after=100 act=error_message|no proper error
 unasked structured=0 after=100 act=unasked|not agreed on
 simple_read after=100 act=simple_read|a simple reply to a read
+libnbd_half_twice after=100 act=half_twice|chunks that overlap in reply to a read of 4096|--datapath=libnbd
+libnbd_end_twice after=100 act=end_twice|chunks that overlap in reply to a read of 4096|--datapath=libnbd --wait_mode=poll
+libnbd_shifted after=100 act=shifted|chunks that overlap in reply to a read of 4096|--datapath=libnbd
 libnbd_magic after=100 act=magic|invalid|--datapath=libnbd
 END
 trial 104 <<END
