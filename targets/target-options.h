@@ -78,6 +78,7 @@ struct target_options {
 	/* vhost-user-blk-target */
 	uint32_t num_queues;
 	uint32_t queue_size;		/* entries, a power of two */
+	uint64_t max_client_memory;	/* bytes */
 
 	/* nbd-target */
 	uint32_t port;			/* 0 if not given */

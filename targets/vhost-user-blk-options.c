@@ -15,6 +15,8 @@ static const struct option_desc table[] = {
 	  .help = "most queues a client may use, 1 to 256" },
 	{ OPT_U32, "queue-size", "N", .def = "1024", .min = 2, .max = 32768, .pow2 = true, AT(queue_size),
 	  .help = "most entries of a queue, a power of two from 2 to 32768" },
+	{ OPT_SIZE, "max-client-memory", "SIZE", .def = "1T", .min = 4096, AT(max_client_memory),
+	  .help = "most memory that a client may share, counted from the start of its files; one with more is dropped, or it could take all addresses from the others" },
 	ROWS_THREADS,
 	ROWS_POLLING,
 	ROWS_REPORTS,

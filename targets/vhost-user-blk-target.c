@@ -26,6 +26,7 @@ static int start_listening(struct daemon *d, unsigned int i)
 	blk_device_init(&s->dev, &device->backend, d->o.block_size, d->o.read_only, d->o.num_queues);
 	s->num_queues = d->o.num_queues;
 	s->queue_size = d->o.queue_size;
+	s->max_memory = d->o.max_client_memory;
 	s->lanes = d->lanes;
 	s->nr_lanes = d->o.iothreads;
 	/* So that devices of one queue do not all end up on the first iothread. */

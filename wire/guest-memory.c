@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include "wire/guest-memory.h"
 
 static bool overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
 {
 	return a < b + b_len && b < a + a_len;
+}
+
+/*
+ * Bytes of which a mapping consists of whole multiples. mmap() rounds a length up to whole huge
+ * pages, munmap() refuses one that is not. Only memory has seals, so no file system is asked
+ * that could take its time to answer.
+ */
+static uint64_t page_of(int fd)
+{
+	struct statfs fs;
+
+	if (fcntl(fd, F_GET_SEALS) < 0 || fstatfs(fd, &fs) || fs.f_type != HUGETLBFS_MAGIC)
+		return 1;
+	return fs.f_bsize;
 }
 
 /**
@@ -26,8 +43,8 @@ static bool overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
 int guest_region_map(struct guest_region *r, uint64_t guest, uint64_t user, uint64_t size,
 		     uint64_t offset, int fd)
 {
+	uint64_t len, page;
 	struct stat st;
-	uint64_t len;
 
 	if (!size || guest + size < guest || user + size < user ||
 	    __builtin_add_overflow(offset, size, &len) || len > SIZE_MAX)
@@ -36,6 +53,8 @@ int guest_region_map(struct guest_region *r, uint64_t guest, uint64_t user, uint
 		return -errno;
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size < len)
 		return -EINVAL;
+	page = page_of(fd);
+	len = (len + page - 1) / page * page;
 
 	/* From 0, because a hugetlbfs offset need not suit mmap's page size. */
 	void *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);

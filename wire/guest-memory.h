@@ -16,7 +16,7 @@
  * @size: bytes
  * @host: where it starts here
  * @map: what to unmap, from the start of the file
- * @map_len: how much
+ * @map_len: how much, in whole pages where they are huge
  */
 struct guest_region {
 	uint64_t guest;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/vfs.h>
 #include "targets/vhost-user/lost-memory.h"
 #include "targets/vhost-user/session.h"
 
@@ -24,7 +22,7 @@
  * struct watched - a mapping of memory that a front end may take away
  * @owner: the session, NULL in a free slot
  * @map: where it starts
- * @len: bytes to replace
+ * @len: bytes to replace; huge pages are replaced as a whole or not at all
  */
 struct watched {
 	struct session *owner;
@@ -127,40 +125,22 @@ void lost_memory_catch(void)
 	sigaction(SIGBUS, &sa, &previous);
 }
 
-/* Huge pages are replaced as a whole or not at all. */
-static int mapped_len(size_t *len, int fd)
-{
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs))
-		return -errno;
-	if (fs.f_type == HUGETLBFS_MAGIC)
-		*len = (*len + fs.f_bsize - 1) / fs.f_bsize * fs.f_bsize;
-	return 0;
-}
-
 /**
  * lost_memory_watch - expect that a region's pages may go
  * @s: whose it is
  * @r: the region, mapped and not yet used
- * @fd: the file it is mapped from
  *
- * Return: 0, -ENOSPC when more regions are mapped than front ends may have, or what
- * fstatfs said.
+ * Return: 0, or -ENOSPC when more regions are mapped than front ends may have.
  */
-int lost_memory_watch(struct session *s, const struct guest_region *r, int fd)
+int lost_memory_watch(struct session *s, const struct guest_region *r)
 {
-	size_t len = r->map_len;
-	int ret = mapped_len(&len, fd);
+	int ret = -ENOSPC;
 
-	if (ret)
-		return ret;
-	ret = -ENOSPC;
 	lock_watched();
 	for (unsigned int i = 0; i < nr_watched && ret; i++) {
 		if (watched[i].owner)
 			continue;
-		watched[i] = (struct watched) { .owner = s, .map = r->map, .len = len };
+		watched[i] = (struct watched) { .owner = s, .map = r->map, .len = r->map_len };
 		ret = 0;
 	}
 	unlock_watched();

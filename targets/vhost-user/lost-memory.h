@@ -7,7 +7,7 @@
 struct session;
 
 void lost_memory_catch(void);
-int lost_memory_watch(struct session *s, const struct guest_region *r, int fd);
+int lost_memory_watch(struct session *s, const struct guest_region *r);
 void lost_memory_forget(const struct guest_region *r);
 
 #endif

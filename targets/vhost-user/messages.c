@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "targets/vhost-user/lost-memory.h"
 #include "targets/vhost-user/session.h"
 
 /*
@@ -84,15 +83,13 @@ static int get_max_mem_slots(struct session *s, struct vu_msg *msg)
 static int map_region(struct session *s, const struct vu_region *r, int fd)
 {
 	struct guest_region region;
-	int ret = guest_region_map(&region, r->guest, r->user, r->size, r->offset, fd);
+	int ret = session_map(s, &region, r, fd);
 
 	if (ret)
 		return ret;
-	ret = lost_memory_watch(s, &region, fd);
-	if (!ret)
-		ret = guest_memory_add(&s->mem, &region);
+	ret = guest_memory_add(&s->mem, &region);
 	if (ret)
-		session_unmap(&region);
+		session_unmap(s, &region);
 	return ret;
 }
 
@@ -107,7 +104,7 @@ static int set_mem_table(struct session *s, struct vu_msg *msg)
 
 	session_pause(s);
 	while (s->mem.nr)
-		session_unmap(&s->mem.region[--s->mem.nr]);
+		session_unmap(s, &s->mem.region[--s->mem.nr]);
 	for (uint32_t i = 0; i < nr && !ret; i++)
 		ret = map_region(s, &msg->table.region[i], msg->fd[i]);
 	return ret ? ret : session_resume(s);
@@ -135,7 +132,7 @@ static int rem_mem_reg(struct session *s, struct vu_msg *msg)
 		if (m->guest != r->guest || m->user != r->user || m->size != r->size)
 			continue;
 		session_pause(s);
-		session_unmap(m);
+		session_unmap(s, m);
 		*m = s->mem.region[--s->mem.nr];
 		return session_resume(s);
 	}
@@ -327,6 +324,7 @@ static int get_inflight_fd(struct session *s, struct vu_msg *msg)
 static int set_inflight_fd(struct session *s, struct vu_msg *msg)
 {
 	const struct vu_inflight *i = &msg->inflight;
+	const struct vu_region what = { .size = i->mmap_size, .offset = i->mmap_offset };
 	struct guest_region region;
 	size_t room;
 	int ret;
@@ -336,17 +334,12 @@ static int set_inflight_fd(struct session *s, struct vu_msg *msg)
 	room = i->mmap_size / i->num_queues / CACHE_LINE * CACHE_LINE;
 	if (room < vq_inflight_bytes(session_packed(s), i->queue_size))
 		return -EINVAL;
-	ret = guest_region_map(&region, 0, 0, i->mmap_size, i->mmap_offset, msg->fd[0]);
-	if (ret)
-		return ret;
-	ret = lost_memory_watch(s, &region, msg->fd[0]);
-	if (ret) {
-		session_unmap(&region);
-		return ret;
-	}
 	session_pause(s);
 	if (s->inflight.size)
-		session_unmap(&s->inflight);
+		session_unmap(s, &s->inflight);
+	ret = session_map(s, &region, &what, msg->fd[0]);
+	if (ret)
+		return ret;
 	s->inflight = region;
 	s->inflight_queues = i->num_queues;
 	s->inflight_size = i->queue_size;

@@ -17,6 +17,7 @@ struct session;
  * @dev: the device every session starts from
  * @num_queues: most queues of a session
  * @queue_size: most entries of a queue
+ * @max_memory: most bytes that a front end may share
  * @lanes: who serves the queues
  * @nr_lanes: how many they are
  * @lock: covers @sessions and @nr_sessions
@@ -30,6 +31,7 @@ struct server {
 	struct blk_device dev;
 	unsigned int num_queues;
 	unsigned int queue_size;
+	uint64_t max_memory;
 	struct lane *lanes;
 	unsigned int nr_lanes;
 

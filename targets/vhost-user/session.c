@@ -8,7 +8,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 #include "targets/options.h"
-#include "targets/vhost-user/lost-memory.h"
 #include "targets/vhost-user/session.h"
 
 /* A front end that takes no answers for so long is dropped. */
@@ -66,16 +65,6 @@ static void stop_vring(struct vu_vring *v, bool at_once)
 }
 
 /**
- * session_unmap - give a region of a front end's memory back
- * @r: the region; no running queue uses it
- */
-void session_unmap(struct guest_region *r)
-{
-	lost_memory_forget(r);
-	guest_region_unmap(r);
-}
-
-/**
  * session_free - part with a front end whose queues have been stopped
  * @s: the session
  */
@@ -87,9 +76,9 @@ void session_free(struct session *s)
 		close_fd(&s->vring[i].err_fd);
 	}
 	for (unsigned int i = 0; i < s->mem.nr; i++)
-		session_unmap(&s->mem.region[i]);
+		session_unmap(s, &s->mem.region[i]);
 	if (s->inflight.size)
-		session_unmap(&s->inflight);
+		session_unmap(s, &s->inflight);
 	close(s->sock);
 	free(s->vring);
 	free(s);
@@ -106,17 +95,30 @@ static void signal_error(int err_fd)
 }
 
 /**
+ * session_refuse - say more of why a message is refused than its errno does
+ * @s: the session; called in its own thread
+ * @err: why, a negative errno that drop_text() knows; a reason given before stays
+ *
+ * Return: @err, for which the front end is to be dropped.
+ */
+int session_refuse(struct session *s, int err)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&s->dropped_for, &none, err);
+	return err;
+}
+
+/**
  * session_give_up - have the session's own thread drop the front end
  * @s: the session
- * @err: why, a negative errno that queue_error_text() knows; a reason given before stays
+ * @err: why, a negative errno that drop_text() knows; a reason given before stays
  *
  * From any thread, and from a signal handler.
  */
 void session_give_up(struct session *s, int err)
 {
-	int none = 0;
-
-	atomic_compare_exchange_strong(&s->queue_error, &none, err);
+	session_refuse(s, err);
 	shutdown(s->sock, SHUT_RD);
 }
 
@@ -263,7 +265,7 @@ int session_resume(struct session *s)
 	return 0;
 }
 
-static const char *queue_error_text(int err)
+static const char *drop_text(int err)
 {
 	switch (err) {
 	case -ERANGE:
@@ -282,6 +284,10 @@ static const char *queue_error_text(int err)
 		return "more requests are in flight than the ring holds";
 	case -ESTALE:
 		return "its shared memory has shrunk, or the file system under it is full";
+	case -EDQUOT:
+		return "it shares more memory than --max-client-memory allows";
+	case -EREMOTEIO:
+		return "its memory lies on a file system that others answer for (FUSE, overlay, network): share a memfd, tmpfs, hugetlbfs or a local file";
 	default:
 		return "a descriptor is malformed";
 	}
@@ -290,11 +296,11 @@ static const char *queue_error_text(int err)
 /* One line of why, unless the client just left. */
 static void say_goodbye(struct session *s, const struct vu_msg *msg, int err)
 {
-	int queue_error = atomic_load(&s->queue_error);
+	int why = atomic_load(&s->dropped_for);
 
-	if (queue_error)
+	if (why)
 		options_error(NULL, NULL, "client %u dropped: %s", s->id,
-			      queue_error_text(queue_error));
+			      drop_text(why));
 	else if (msg)
 		options_error(NULL, NULL, "client %u dropped: %s (%u): %s", s->id,
 			      vu_request_name(msg->h.request), msg->h.request, strerror(-err));

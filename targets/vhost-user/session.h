@@ -46,13 +46,15 @@ struct vu_vring {
  * @features: negotiated features
  * @protocol: negotiated protocol features
  * @mem: its memory
+ * @mapped: bytes of all that it shares, with @inflight
  * @inflight: what it keeps for us of requests in flight; its size is 0 without
  * @inflight_queues: queues of which @inflight has records
  * @inflight_size: entries that each record is said to have
  * @inflight_room: bytes that each has
  * @vring: one for each queue of the device
  * @may_start: nobody who left before has requests in flight any more
- * @queue_error: why an iothread gave a queue up, 0 while none has; the first reason stays
+ * @dropped_for: why an iothread gave a queue up, or what was wrong with a message that was
+ *	refused, 0 while nothing is; the first reason stays
  * @finish: the target is about to end: requests in flight are waited for
  */
 struct session {
@@ -64,13 +66,14 @@ struct session {
 	uint64_t features;
 	uint64_t protocol;
 	struct guest_memory mem;
+	uint64_t mapped;
 	struct guest_region inflight;
 	unsigned int inflight_queues;
 	unsigned int inflight_size;
 	size_t inflight_room;
 	struct vu_vring *vring;
 	bool may_start;
-	atomic_int queue_error;
+	atomic_int dropped_for;
 	atomic_bool finish;
 };
 
@@ -79,7 +82,9 @@ void session_serve(struct session *s);
 void session_free(struct session *s);
 short session_hangup(const struct session *s);
 void session_give_up(struct session *s, int err);
-void session_unmap(struct guest_region *r);
+int session_refuse(struct session *s, int err);
+int session_map(struct session *s, struct guest_region *r, const struct vu_region *what, int fd);
+void session_unmap(struct session *s, struct guest_region *r);
 
 /* Whether the rings are packed. */
 static inline bool session_packed(const struct session *s)

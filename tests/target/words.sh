@@ -10,7 +10,7 @@ target=$FIO_DATAPLANE/targets/vhost-user-blk-target
 [ ! -s err ] || fail "--help on stderr: $(cat err)"
 "$target" --man >page || fail "--man"
 grep -q '^\.TH' page || fail "--man is no manual page"
-for option in socket run backend size block-size read-only num-queues queue-size iothreads cpus \
+for option in socket run backend size block-size read-only num-queues queue-size max-client-memory iothreads cpus \
 	poll poll-max-ns poll-grow poll-shrink delay request-cost stats help man version; do
 	grep -q -- "--$option" help || fail "--help does not mention --$option"
 	grep -q -- "${option//-/.*}" page || fail "--man does not mention --$option"
@@ -36,6 +36,8 @@ done <<END
 --socket a --num-queues 0|--num-queues: .*1 to 256
 --socket a --num-queues 300|--num-queues: .*1 to 256
 --socket a --queue-size 100|--queue-size: .*power of two
+--socket a --max-client-memory lots|--max-client-memory: .lots. .*K, M, G
+--socket a --max-client-memory 0|--max-client-memory: .0. is out of range
 --socket a --iothreads many|--iothreads: .*1 to 64
 --socket a --cpus 0,1000|--cpus: .0,1000. is not among the CPUs allowed here (.*0
 --socket a --cpus x|--cpus: .*list of CPUs

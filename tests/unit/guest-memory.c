@@ -6,8 +6,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -53,6 +55,40 @@ static void test_odd_offset(void **state)
 	assert_int_equal(guest_region_map(&r, 0, 0, PAGE - 100, 100, fd), 0);
 	assert_int_equal(r.host[0], 'x');
 	guest_region_unmap(&r);
+	close(fd);
+}
+
+/* How many mappings there are of files made by make_file() or in huge pages */
+static unsigned int nr_mapped(const char *name)
+{
+	unsigned int nr = 0;
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "r");
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		nr += !!strstr(line, name);
+	fclose(f);
+	return nr;
+}
+
+/* No huge page need be free: none is touched. */
+static void test_huge_pages(void **state)
+{
+	struct guest_region r;
+	struct stat st;
+	int fd = memfd_create("in huge pages", MFD_CLOEXEC | MFD_HUGETLB);
+
+	(void)state;
+	if (fd < 0)
+		skip();
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(ftruncate(fd, 2 * st.st_blksize), 0);
+	assert_int_equal(guest_region_map(&r, 0, 0, st.st_blksize + PAGE, 0, fd), 0);
+	assert_int_equal(r.size, st.st_blksize + PAGE);
+	assert_int_equal(nr_mapped("in huge pages"), 1);
+	guest_region_unmap(&r);
+	assert_int_equal(nr_mapped("in huge pages"), 0);
 	close(fd);
 }
 
@@ -195,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_map),
 		cmocka_unit_test(test_odd_offset),
+		cmocka_unit_test(test_huge_pages),
 		cmocka_unit_test(test_bad_ranges),
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_full_table),
