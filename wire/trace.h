@@ -9,7 +9,7 @@
 /*
  * A trace: what happened to requests, and when, as engines and targets write it into a file
  * of theirs each. docs/traces.md tells what the events mean and how the two are read
- * together; scripts/dataplane_lib/trace_file.py reads this format.
+ * together; scripts/dataplane_lib/trace/records.py reads this format.
  *
  * A file is a struct trace_header, filled up to TRACE_PAGE bytes, and then sections, one for
  * each thread: a struct trace_thread, filled up to TRACE_PAGE bytes, and its records. All in

@@ -11,9 +11,10 @@ import unittest
 from pathlib import Path
 
 import fakes
-from dataplane_lib import ab_arms, cli
+from dataplane_lib.cli import main
+from dataplane_lib.model import ab_arms
 from dataplane_lib.errors import Refused
-from dataplane_lib.server import Server
+from dataplane_lib.model.server import Server
 
 TARGET = Server(program="vhost-user-blk-target")
 COMMAND = Server(command=["$qemu", "-k", "$socket", "--cache=$cache"])
@@ -66,7 +67,7 @@ class CommandLine(unittest.TestCase):
     def refused(self, word, *args):
         said = io.StringIO()
         with contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
-            self.assertEqual(cli.main(list(args)), 1, args)
+            self.assertEqual(main.main(list(args)), 1, args)
         self.assertEqual(len(said.getvalue().splitlines()), 1, said.getvalue())
         self.assertIn(word, said.getvalue())
 

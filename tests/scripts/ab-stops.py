@@ -9,8 +9,9 @@ from unittest import mock
 
 import fakes  # noqa: F401
 import numpy as np
-from dataplane_lib import ab_pairs, selftest, stats
-from dataplane_lib.study import Arm
+from dataplane_lib.run import pairing
+from dataplane_lib.stats import ranks, selftest
+from dataplane_lib.model.study import Arm
 
 
 def course(spread, pairs=10, until=None, budget=1e9, distance=lambda slot: 100.0, warmup=1):
@@ -19,12 +20,12 @@ def course(spread, pairs=10, until=None, budget=1e9, distance=lambda slot: 100.0
     noise = selftest.Noise(rng)
     clock = [0.0]
     arms = [Arm({"arm": name}) for name in "AB"]
-    plan = ab_pairs.Plan(pairs, until, budget, warmup, 0.0, "iops")
-    pairs_of = ab_pairs.Pairs(arms, plan, {}, None, {})
+    plan = pairing.Plan(pairs, until, budget, warmup, 0.0, "iops")
+    pairs_of = pairing.Pairs(arms, plan, {}, None, {})
     meta, slots = {"study": {}, "cpus": {}}, []
     with tempfile.TemporaryDirectory() as tmp, \
-            mock.patch.object(ab_pairs.time, "monotonic", lambda: clock[0]), \
-            mock.patch.object(ab_pairs, "load_run", lambda *_: noise.run(1e5 * np.exp(rng.normal(0, spread)),
+            mock.patch.object(pairing.time, "monotonic", lambda: clock[0]), \
+            mock.patch.object(pairing, "load_run", lambda *_: noise.run(1e5 * np.exp(rng.normal(0, spread)),
                                                                          distance(slots[-1]))):
         for slot in pairs_of.slots(Path(tmp), meta):
             slots.append(slot)
@@ -41,7 +42,7 @@ class Stops(unittest.TestCase):
         slots, meta, pairs = course(0.01)
         self.assertEqual(counted(slots), "ABBA" * 5)
         self.assertEqual((meta["study"]["repeats"], len(slots), pairs.expected), (10, 22, 22))
-        self.assertEqual(meta["ab"]["level"], stats.LEVEL)
+        self.assertEqual(meta["ab"]["level"], ranks.LEVEL)
         self.assertEqual(len({s.directory for s in slots}), len(slots))
 
     def test_pairs_that_cannot_be_compared_are_made_up_for(self):
@@ -55,7 +56,7 @@ class Stops(unittest.TestCase):
         slots, meta, _ = course(0.01, until=2.0)
         many = len(counted(slots)) // 2
         self.assertIn(f"wide after {many} pairs: narrower than 2 %", meta["ab"]["stopped"])
-        self.assertEqual(meta["ab"]["level"], stats.LEVEL_UNTIL)
+        self.assertEqual(meta["ab"]["level"], ranks.LEVEL_UNTIL)
         more = len(counted(course(0.01, until=1.5)[0])) // 2
         self.assertTrue(10 <= many < more, (many, more))
         self.assertEqual(counted(slots), "ABBA" * (many // 2))

@@ -6,7 +6,9 @@ import unittest
 
 import fakes  # noqa: F401
 import numpy as np
-from dataplane_lib import ab_report, compare, selftest, verdict, verdict_table
+from dataplane_lib.judge import compare, gate, verdict
+from dataplane_lib.report import verdict_table
+from dataplane_lib.stats import selftest
 from dataplane_lib.errors import Refused
 
 
@@ -30,7 +32,7 @@ class Lines(unittest.TestCase):
         found = verdict.of_pairs(*arms(0), "iops").primary
         self.assertEqual(found.word, "~")
         self.assertTrue(found.text.endswith(" ~"), found.text)
-        self.assertIn("no difference found", ab_report.sentence(found))
+        self.assertIn("no difference found", gate.sentence(found))
 
     def test_another_primary_metric(self):
         found = verdict.of_pairs(*arms(10), "lat_p50_us")
@@ -122,14 +124,14 @@ class Distance(unittest.TestCase):
         found = verdict.of_pairs(*arms(50, distance=lambda place, i: 100.0 + 400 * place), "iops")
         self.assertEqual({line.word for line in found.lines}, {"?"})
         self.assertIn("no pair is left", found.notes[0])
-        self.assertIn("unresolved", ab_report.sentence(found.primary))
+        self.assertIn("unresolved", gate.sentence(found.primary))
 
 
 class Words(unittest.TestCase):
     def test_too_few_pairs(self):
         found = verdict.of_pairs(*arms(50, 4), "iops")
         self.assertEqual(found.primary.word, "?")
-        self.assertIn("unresolved, there are too few pairs", ab_report.sentence(found.primary))
+        self.assertIn("unresolved, there are too few pairs", gate.sentence(found.primary))
         self.assertIn("4 pairs cannot tell", " ".join(found.notes))
 
     def test_modes_and_drift_are_told(self):
@@ -141,10 +143,10 @@ class Words(unittest.TestCase):
 
 class FailIf(unittest.TestCase):
     def status(self, text, effect, n=10):
-        condition = ab_report.fail_condition(text)
+        condition = gate.fail_condition(text)
         found = verdict.of_pairs(*arms(effect, n), condition[0])
         result = {"verdict": {"level": 0.95, "lines": [line.record() for line in found.lines]}}
-        return ab_report.status(result, condition)
+        return gate.status(result, condition)
 
     def test_whole_interval_decides(self):
         self.assertEqual(self.status("iops < -2%", -8)[0], 1)
@@ -162,7 +164,7 @@ class FailIf(unittest.TestCase):
     def test_refused(self):
         for text, word in (("iops", "wants METRIC"), ("iops < 2", "wants METRIC"), ("speed < -2%", "unknown metric")):
             with self.assertRaisesRegex(Refused, word):
-                ab_report.fail_condition(text)
+                gate.fail_condition(text)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import unittest
 from pathlib import Path
 
 import fakes  # noqa: F401
-from dataplane_lib import runner, studyfile
+from dataplane_lib.model import studyfile
+from dataplane_lib.run import runner
 from dataplane_lib.errors import Refused
 
 JOB = "[global]\nlat_percentiles=1\nuri=${uri}\nrw=${rw}\nnumjobs=${jobs}\n"

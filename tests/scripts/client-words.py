@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 import fakes
-from dataplane_lib import client
+from dataplane_lib.run import client
 from dataplane_lib.errors import Refused, RunFailed
 
 

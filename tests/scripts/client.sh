@@ -51,7 +51,7 @@ sweep --client "127.0.0.1:$one,127.0.0.1:$two" --out "$PWD/out" || fail "the swe
 PYTHONPATH=$SRC/scripts /usr/bin/python3 - "$one" "$two" <<'END'
 import json, sys
 from pathlib import Path
-from dataplane_lib import fiojson
+from dataplane_lib.read import fiojson
 doc = fiojson.load(next(Path("out/raw").iterdir()) / "fio.json")
 jobs = {job["jobname"]: job["read"] for job in doc["jobs"]}
 assert set(jobs) == {f"127.0.0.1,{port}: client" for port in sys.argv[1:]}, list(jobs)

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import fakes
-from dataplane_lib import targets
+from dataplane_lib.model import targets
 
 STUDY = """
 job = "job.fio"

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import fakes
-from dataplane_lib import compare
+from dataplane_lib.judge import compare
 from dataplane_lib.errors import Refused
 
 

@@ -5,7 +5,7 @@
 import unittest
 
 import fakes  # noqa: F401
-from dataplane_lib import cpus, rtt
+from dataplane_lib.host import cpus, rtt
 from dataplane_lib.errors import Refused
 
 

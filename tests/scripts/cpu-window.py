@@ -10,7 +10,7 @@ import time
 import unittest
 
 import fakes  # noqa: F401
-from dataplane_lib import cpu
+from dataplane_lib.host import cpu
 
 
 def samples(rate):

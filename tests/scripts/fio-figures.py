@@ -9,7 +9,7 @@ from pathlib import Path
 
 import fakes  # noqa: F401: finds dataplane_lib
 import made_up
-from dataplane_lib import digest, fiojson
+from dataplane_lib.read import digest, fiojson
 from dataplane_lib.errors import Refused, RunFailed
 
 

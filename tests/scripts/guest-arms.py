@@ -13,7 +13,8 @@ from pathlib import Path
 from unittest import mock
 
 import fakes
-from dataplane_lib import cli, guest_arm
+from dataplane_lib.cli import main
+from dataplane_lib.model import guest_arm
 from guest_lib import image, machine
 from guest_lib.errors import Unavailable
 
@@ -161,7 +162,7 @@ class Guests(unittest.TestCase):
         """(exit status, stdout, stderr) of dataplane run."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = cli.main(["run", str(self.dir / "study.toml"), "--out", str(self.out), *args])
+            status = main.main(["run", str(self.dir / "study.toml"), "--out", str(self.out), *args])
         return status, out.getvalue(), err.getvalue()
 
     def started(self):

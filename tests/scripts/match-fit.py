@@ -6,7 +6,7 @@ import random
 import unittest
 
 import fakes  # noqa: F401 (puts scripts/ on the path)
-from dataplane_lib import fit
+from dataplane_lib.stats import fit
 
 # Time per I/O in ns without a cost, sleeps per I/O, and how much of what is burnt shows.
 GRID = [(30000, 2.0, 1.0), (9000, 0.3, 1.0), (6000, 0.05, 1.0), (40000, 2.0, 0.9), (20000, 0.6, 0.6), (15000, 0.1, 0.4)]

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 import fakes
-from dataplane_lib import cli
+from dataplane_lib.cli import main
 
 # A server that takes 20 us longer than the fake target does.
 _PEER = """#!/usr/bin/python3
@@ -65,7 +65,7 @@ class Match(unittest.TestCase):
                             ("--steps -1", "--steps", "-1"), ("--guest", "--guest", "--vcpus 2"), ("repeats=0", "--repeats", "0")):
             said = io.StringIO()
             with contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
-                self.assertEqual(cli.main(["match", "--peer", "qemu-nbd", *more]), 1, more)
+                self.assertEqual(main.main(["match", "--peer", "qemu-nbd", *more]), 1, more)
             self.assertEqual(len(said.getvalue().splitlines()), 1, said.getvalue())
             self.assertIn(word, said.getvalue())
 

@@ -5,7 +5,10 @@
 import unittest
 
 import fakes  # noqa: F401
-from dataplane_lib import ordering, rounds, shape, summary, table
+from dataplane_lib.judge import ordering, summary
+from dataplane_lib.model import shape
+from dataplane_lib.report import table
+from dataplane_lib.stats import rounds
 
 PUBLISHED = {"source": "then", "factor": "wakeup", "order": ["sem", "cond"], "values": [1132, 1046], "unit": "MiB/s",
              "restless": "event", "steady": "sem"}

@@ -19,7 +19,8 @@ from urllib.parse import unquote
 import chromium
 import fakes
 import made_up
-from dataplane_lib import digest, session
+from dataplane_lib.read import digest
+from dataplane_lib.run import session
 from dataplane_lib.errors import Refused
 
 ARTEFACTS = Path(os.environ.get("B", fakes.ROOT / "build")).resolve() / "artefacts"

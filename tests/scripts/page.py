@@ -12,7 +12,8 @@ from pathlib import Path
 
 import fakes  # noqa: F401
 import made_up
-from dataplane_lib import page_table, picture, session
+from dataplane_lib.report import page_table, picture
+from dataplane_lib.run import session
 from dataplane_lib.errors import Refused
 
 

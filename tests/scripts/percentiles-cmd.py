@@ -13,7 +13,8 @@ from pathlib import Path
 
 import fakes
 import made_up
-from dataplane_lib import fiojson, latency_logs, percentiles, percentiles_plot
+from dataplane_lib.read import fiojson, latency_logs
+from dataplane_lib.report import percentiles, percentiles_plot
 from dataplane_lib.errors import RunFailed
 
 

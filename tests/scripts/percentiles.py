@@ -11,7 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import fakes  # noqa: F401
-from dataplane_lib import digest, fiojson, metrics
+from dataplane_lib.model import metrics
+from dataplane_lib.read import digest, fiojson
 
 
 class Percentiles(unittest.TestCase):

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 import fakes
-from dataplane_lib import runner
+from dataplane_lib.run import runner
 
 # What goes wrong, and a word of the reason that must be given.
 FIO = {"exit": "made-up trouble", "job-error": "error is 5", "total-err": "total_err is 2",

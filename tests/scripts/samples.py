@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 import fakes  # noqa: F401
-from dataplane_lib import fiojson, samples
+from dataplane_lib.read import fiojson, samples
 from dataplane_lib.errors import RunFailed
 
 START = 1796040605000

@@ -6,7 +6,7 @@ import unittest
 
 import fakes  # noqa: F401
 import numpy as np
-from dataplane_lib import doubts
+from dataplane_lib.stats import doubts
 
 # The published case: client and worker in step (9400) or not (6300).
 TWO = [6300, 6310, 9400, 6290, 9380, 6280, 6320, 9410, 6300, 6290]

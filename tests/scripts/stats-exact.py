@@ -7,7 +7,7 @@ import unittest
 
 import fakes  # noqa: F401
 import numpy as np
-from dataplane_lib import stats
+from dataplane_lib.stats import ranks
 from scipy import stats as scipy_stats
 
 
@@ -28,94 +28,94 @@ class Paired(unittest.TestCase):
     def test_p_counts_every_sign(self):
         for seed, n in itertools.product(range(8), (6, 8, 10)):
             a, b = sample(seed, n), sample(seed + 100, n, 101)
-            self.assertAlmostEqual(stats.paired(a, b).p, self.by_hand(a, b))
+            self.assertAlmostEqual(ranks.paired(a, b).p, self.by_hand(a, b))
 
     def test_ties_and_zeros(self):
         for b in ([104, 104, 104, 100, 101, 103, 103], [100] * 6 + [101], [101, 101, 101, 101, 101, 101, 101]):
-            self.assertAlmostEqual(stats.paired([100.0] * 7, b).p, self.by_hand([100.0] * 7, b))
-        self.assertEqual(stats.paired([5.0] * 7, [5.0] * 7).p, 1.0)
+            self.assertAlmostEqual(ranks.paired([100.0] * 7, b).p, self.by_hand([100.0] * 7, b))
+        self.assertEqual(ranks.paired([5.0] * 7, [5.0] * 7).p, 1.0)
 
     def test_interval_and_test_agree(self):
         for seed in range(200):
             a, b = sample(seed, 8), sample(seed + 1000, 8, 101.5)
-            found = stats.paired(a, b)
+            found = ranks.paired(a, b)
             self.assertEqual(found.p <= 0.05, not found.low <= 0 <= found.high, seed)
             self.assertLessEqual(found.low, found.estimate)
             self.assertLessEqual(found.estimate, found.high)
 
     def test_six_pairs_are_the_fewest(self):
-        found = stats.paired([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12])
+        found = ranks.paired([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12])
         self.assertTrue(found.resolved)
         self.assertAlmostEqual(found.p, 2 / 64)
         self.assertAlmostEqual(found.estimate, 100)
-        found = stats.paired([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
+        found = ranks.paired([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
         self.assertFalse(found.resolved or found.enough)
         self.assertIn("5 pairs cannot tell", found.notes[0])
-        self.assertFalse(stats.narrow_enough(found, 100))
+        self.assertFalse(ranks.narrow_enough(found, 100))
 
     def test_one_odd_run_changes_little(self):
         """It is not left out, and neither prevents a verdict nor makes one; Wilcoxon's own ranks would let it."""
         a, b = sample(1, 10, spread=0.005), sample(2, 10, 103, 0.005)
         b[3] *= 0.5
-        found = stats.paired(a, b)
+        found = ranks.paired(a, b)
         self.assertEqual(found.n, 10)
         self.assertTrue(2 < found.estimate < 4 and found.resolved, found)
         self.assertGreater(scipy_stats.wilcoxon(np.log(b / a)).pvalue, 0.05)
         b = sample(2, 10, 100, 0.005)
         b[3] *= 2
-        self.assertFalse(stats.paired(a, b).resolved)
+        self.assertFalse(ranks.paired(a, b).resolved)
 
     def test_zeros_are_compared_as_differences(self):
-        found = stats.paired([0.0] * 8, [0.5, 0.4, 0.5, 0.6, 0.5, 0.5, 0.4, 0.6])
+        found = ranks.paired([0.0] * 8, [0.5, 0.4, 0.5, 0.6, 0.5, 0.5, 0.4, 0.6])
         self.assertEqual(found.kind, "difference")
         self.assertAlmostEqual(found.estimate, 0.5)
         self.assertTrue(found.resolved)
-        same = stats.paired([0.0] * 8, [0.0] * 8)
+        same = ranks.paired([0.0] * 8, [0.0] * 8)
         self.assertEqual((same.p, same.resolved), (1.0, False))
 
     def test_no_number_is_refused(self):
         for bad in (float("nan"), float("inf")):
             with self.assertRaises(ValueError):
-                stats.paired([1, 2], [1, bad])
+                ranks.paired([1, 2], [1, bad])
         with self.assertRaises(ValueError):
-            stats.paired([1, 2], [1])
+            ranks.paired([1, 2], [1])
 
 
 class Unpaired(unittest.TestCase):
     def test_p_is_mann_and_whitneys(self):
         for seed in range(5):
             a, b = sample(seed, 5), sample(seed + 50, 8, 102)
-            self.assertAlmostEqual(stats.unpaired(a, b).p, scipy_stats.mannwhitneyu(a, b, method="exact").pvalue)
+            self.assertAlmostEqual(ranks.unpaired(a, b).p, scipy_stats.mannwhitneyu(a, b, method="exact").pvalue)
 
     def test_interval_and_test_agree(self):
         for seed in range(200):
             a, b = sample(seed, 6), sample(seed + 1000, 7, 102)
-            found = stats.unpaired(a, b)
+            found = ranks.unpaired(a, b)
             self.assertEqual(found.p <= 0.05, not found.low <= 0 <= found.high, seed)
 
     def test_three_and_three_are_too_few(self):
-        found = stats.unpaired([1, 2, 3], [10, 11, 12])
+        found = ranks.unpaired([1, 2, 3], [10, 11, 12])
         self.assertFalse(found.resolved)
         self.assertIn("too few", found.notes[0])
-        self.assertTrue(stats.unpaired([1, 2, 3, 4], [10, 11, 12, 13]).resolved)
+        self.assertTrue(ranks.unpaired([1, 2, 3, 4], [10, 11, 12, 13]).resolved)
 
 
 class Others(unittest.TestCase):
     def test_holm(self):
-        np.testing.assert_allclose(stats.holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
-        np.testing.assert_allclose(stats.holm([0.9, 0.8]), [1.0, 1.0])
-        self.assertEqual(stats.holm([]), [])
+        np.testing.assert_allclose(ranks.holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+        np.testing.assert_allclose(ranks.holm([0.9, 0.8]), [1.0, 1.0])
+        self.assertEqual(ranks.holm([]), [])
 
     def test_bootstrap_says_the_same_twice(self):
         a, b = sample(1, 10), sample(2, 10, 103)
         for paired in (True, False):
-            low, high = stats.bootstrap(a, b, paired)
-            self.assertEqual((low, high), stats.bootstrap(a, b, paired))
+            low, high = ranks.bootstrap(a, b, paired)
+            self.assertEqual((low, high), ranks.bootstrap(a, b, paired))
             self.assertTrue(low < 3 < high, (low, high))
-            plain = stats.bootstrap(a, b, paired, widen=False)
+            plain = ranks.bootstrap(a, b, paired, widen=False)
             self.assertLess(plain[1] - plain[0], high - low)
         with self.assertRaises(ValueError):
-            stats.bootstrap([1], [2], True)
+            ranks.bootstrap([1], [2], True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import unittest
 
 import fakes
 import numpy as np
-from dataplane_lib import selftest, stats
+from dataplane_lib.stats import ranks, selftest
 
 
 class SelfTest(unittest.TestCase):
@@ -28,7 +28,7 @@ class SelfTest(unittest.TestCase):
 
     def test_a_method_that_finds_too_little_is_noticed(self):
         noise = selftest.Noise(np.random.default_rng(4))
-        hits = sum(stats.paired(*noise.pairs(6, 3.0), 0.999).resolved for _ in range(200))
+        hits = sum(ranks.paired(*noise.pairs(6, 3.0), 0.999).resolved for _ in range(200))
         self.assertTrue(selftest.Row("too shy", hits, 200, at_least=0.5).wrong, hits)
         self.assertFalse(selftest.Row("chance", 12, 200, at_most=0.05).wrong)
 

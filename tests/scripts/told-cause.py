@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 import fakes
-from dataplane_lib import jobcheck
+from dataplane_lib.run import jobcheck
 from dataplane_lib.errors import Refused
 
 BUILD = Path(os.environ.get("FIO_DATAPLANE") or fakes.ROOT / os.environ.get("B", "build")).resolve()

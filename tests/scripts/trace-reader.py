@@ -12,7 +12,7 @@ import numpy as np
 
 SRC = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SRC / "scripts"))
-from dataplane_lib import trace_cmd, trace_file as tf, trace_load, trace_requests, trace_stages, trace_study  # noqa: E402
+from dataplane_lib.trace import lifecycle, records as tf, requests, show, stages, workload  # noqa: E402
 
 ROOM = 2048
 place = Path(tempfile.mkdtemp(prefix="trace-reader-"))
@@ -50,8 +50,8 @@ def both(lists):
 
 
 def told(*paths):
-    found = trace_requests.load(paths)
-    return found, trace_cmd.digest(found, *trace_cmd.of_interest(found))
+    found = requests.load(paths)
+    return found, show.digest(found, *show.of_interest(found))
 
 
 def stage(digest, name):
@@ -114,7 +114,7 @@ theirs = write("batches-target", "vhost-user-blk-target", [("iothread0", tf.IOTH
 
 def which(requests, event):
     """Those of A to D that have EVENT, each of them every time."""
-    letters = (requests.offset // 4096)[trace_stages.causal(requests.times)[0][:, event] > 0]
+    letters = (requests.offset // 4096)[stages.causal(requests.times)[0][:, event] > 0]
     assert all((letters == letter).sum() == 40 for letter in set(letters)), (event, letters)
     return "".join("ABCD"[letter] for letter in sorted(set(letters)))
 
@@ -135,9 +135,9 @@ for event, letters in ((tf.KICK, "AC"), (tf.WOKEN, "AC"), (tf.CALL, "AD"), (tf.A
 for more, text in ((0, "as many requests, of the same size"), (1, "as many requests but for those under way at the edges, of the same size"),
                    (5, "did not see the same workload: a")):
     digest["load"]["target"]["requests"] = 160 + more
-    sentences = " ".join(trace_study.sentences({"a": "a"}, [({"name": "a"}, [digest])]))
+    sentences = " ".join(lifecycle.sentences({"a": "a"}, [({"name": "a"}, [digest])]))
     assert text in sentences and "the largest part of all requests' time, " in sentences, sentences
-assert [trace_load.text("iops", 73601.54), trace_load.text("requests", 65138), trace_load.text("requests", 7), trace_load.text("size", 4096.0)] == \
+assert [workload.text("iops", 73601.54), workload.text("requests", 65138), workload.text("requests", 7), workload.text("size", 4096.0)] == \
     ["73.6k", "65.1k", "7", "4096"]
 
 # Two queues with the same names in two sessions, and a third nobody else saw: told apart by what was asked for.

@@ -5,7 +5,7 @@
 import unittest
 
 import fakes
-from dataplane_lib import summary
+from dataplane_lib.judge import summary
 
 
 def told(values, **kwargs):

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-from dataplane_lib import trace_cmd, trace_file as tf, trace_requests, trace_stages  # noqa: E402
+from dataplane_lib.trace import records as tf, requests, show, stages  # noqa: E402
 
 text = Path(sys.argv[1]).read_text()
 job = json.loads(text[text.index("{"):])["jobs"][0]
 case, paths = sys.argv[2], sys.argv[3:]
-found = trace_requests.load(paths)
-told = trace_cmd.digest(found, *trace_cmd.of_interest(found))
+found = requests.load(paths)
+told = show.digest(found, *show.of_interest(found))
 count = sum(job[k]["total_ios"] for k in ("read", "write", "trim"))
 lat = sum(job[k]["lat_ns"]["mean"] * job[k]["total_ios"] for k in ("read", "write", "trim")) / count
 
@@ -28,8 +28,8 @@ assert 0 < load["target"]["depth"] <= load["engine"]["depth"] <= load["engine"][
 assert load["engine"]["deepest"] <= int(job["job options"]["iodepth"]), load
 
 # Stages add up, request by request.
-times, _ = trace_stages.causal(found.both.times)
-parts, life = trace_stages.stages(times)
+times, _ = stages.causal(found.both.times)
+parts, life = stages.stages(times)
 total = np.zeros(len(life), np.int64)
 for _, ns, rows in parts:
     assert (ns >= 0).all()
@@ -39,7 +39,7 @@ assert (life == times[:, tf.RETURN] - times[:, tf.QUEUE]).all()
 
 # A notification is for the batch before it: it comes before the queue's next one. One file alone says so as well.
 for engine, shown, notified in ((True, tf.SUBMIT, tf.KICK), (False, tf.PUBLISH, tf.CALL)):
-    alone = trace_requests.load([p for p in paths if ("target" in p) != engine])
+    alone = requests.load([p for p in paths if ("target" in p) != engine])
     for side in (alone.engine if engine else alone.target), found.both:
         for queue in np.unique(side.queue):
             batch, told_at = side.times[side.queue == queue][:, (shown, notified)].T

@@ -10,10 +10,10 @@ all_found()
 import sys
 
 sys.path.insert(0, sys.argv[1])
-from dataplane_lib import trace_cmd, trace_requests
+from dataplane_lib.trace import requests, show
 
-found = trace_requests.load(sys.argv[3:])
-told = trace_cmd.digest(found, *trace_cmd.of_interest(found))
+found = requests.load(sys.argv[3:])
+told = show.digest(found, *show.of_interest(found))
 assert told["both"] == told["engine"] == told["target"] > 100, (sys.argv[2], told)
 assert not told["different"] and not told["wrong"] and not told["lost"], (sys.argv[2], told)
 print(sys.argv[2], told["both"])

@@ -12,7 +12,7 @@ stop_target
 import sys
 
 sys.path.insert(0, sys.argv[1])
-from dataplane_lib import trace_cmd, trace_file as tf, trace_requests
+from dataplane_lib.trace import records as tf, requests, show
 
 room = 512 << 10
 engine, target = tf.load(sys.argv[2]), tf.load(sys.argv[3])
@@ -23,10 +23,10 @@ for file, least in ((engine, 2 * 307200), (target, 3 * 307200)):
     assert least <= written < 2 * least, written
     # The last ones are there, and in order.
     assert (thread.records["time"][1:] >= thread.records["time"][:-1]).all()
-found = trace_requests.load(sys.argv[2:])
-told = trace_cmd.digest(found, *trace_cmd.of_interest(found))
+found = requests.load(sys.argv[2:])
+told = show.digest(found, *show.of_interest(found))
 assert told["lost"] == engine.lost + target.lost
-assert any(str(told["lost"]) in text for text in trace_cmd.sentences(told)), trace_cmd.sentences(told)
+assert any(str(told["lost"]) in text for text in show.sentences(told)), show.sentences(told)
 # Each side has the requests since its oldest event, and both those since the later one of the two.
 assert 100000 < told["both"] <= min(told["engine"], told["target"]), told
 assert told["both"] > min(told["engine"], told["target"]) - 100 and not told["different"], told

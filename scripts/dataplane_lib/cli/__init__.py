@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line: a module a command, and the options they share."""

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The options of dataplane ab; what it does is in ab_run.py."""
+
+import argparse
+
+from .. import units
+from . import options
+
+_HELP = """\
+what an arm may be, any of it together:
+  poll=adaptive            an option of the target, or a ${poll} of the job file (as --vary has it)
+  --poll adaptive          options of the target, as they are
+  program=PATH             another build of a target of ours
+  build=DIR                another build directory: target and engines
+  tree=DIR                 a work tree of this project, which is made first
+  command='PROGRAM … $socket'  any other server; or --server for both arms, with a $name that each arm gives a value
+  job=FILE                 another job file
+and --set-a, --set-b and --restore for what is outside, such as a kernel setting.
+
+examples:
+  dataplane ab --a poll=off --b 'poll=adaptive poll-max-ns=65536' poll-max-ns
+  dataplane ab --a tree=../good --b tree=. --fail-if 'iops < -2%' --until-resolved 2 poll-max-ns
+  dataplane ab --a qemu=/usr/bin/qemu-nbd --b qemu=/opt/qemu/bin/qemu-nbd --file 256m \\
+            --server '$qemu -t -k $socket -f raw --cache=writeback $file' my-nbd.fio
+"""
+
+
+def add(command):
+    """Add ab to the command line; COMMAND(name, text, run) makes a parser."""
+    sub = command("ab", "compare two arms, A B B A …, and say how surely they differ", _run)
+    sub.epilog, sub.formatter_class = _HELP, argparse.RawDescriptionHelpFormatter
+    sub.add_argument("job", metavar="JOB", help=options.JOB_HELP)
+    for arm in "ab":
+        sub.add_argument(f"--{arm}", required=True, metavar="'ARM'", help=f"what arm {arm.upper()} has of its own, see below")
+        sub.add_argument(f"--set-{arm}", metavar="CMD", help=f"shell command before every run of {arm.upper()}")
+    sub.add_argument("--restore", metavar="CMD",
+                     help="shell command after every run of an arm with a --set, failed and stopped ones too")
+    sub.add_argument("--primary", metavar="METRIC",
+                     help="the metric that decides, named beforehand (default: iops, or that of --fail-if)")
+    sub.add_argument("--pairs", type=units.whole, default=10, metavar="N",
+                     help="pairs of runs, an even number from 6 on (default: %(default)s)")
+    sub.add_argument("--until-resolved", metavar="PCT",
+                     help="go on until the primary metric's interval is at most PCT %% wide")
+    sub.add_argument("--budget", metavar="TIME", help="with --until-resolved: go on at most so long (default: 30m)")
+    sub.add_argument("--fail-if", metavar="'METRIC < PCT%'",
+                     help="exit 1 if it is so, 0 if not, 125 if that is unresolved (git bisect run)")
+    sub.add_argument("--cool-down", default="0", metavar="TIME", help="wait so long before every run")
+    sub.add_argument("--warmup", type=units.whole, default=1, metavar="N",
+                     help="runs of each arm to throw away first (default: %(default)s)")
+    sub.add_argument("--server", metavar="'COMMAND'", help="any other server of both arms, as command in a study.toml")
+    options.add_program(sub)
+    options.add(sub, "target options of both arms")
+
+
+def _run(args):
+    from . import ab_run  # scipy takes a while, and other commands have no need of it
+    return ab_run.run(args)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane ab: two arms that may differ in anything, compared pair by pair."""
+
+import sys
+from dataclasses import replace
+
+from .. import units
+from . import options
+from ..judge import gate
+from ..model import ab_arms, metrics, server, study, studyfile, targets
+from ..read import digest
+from ..run import pairing, session
+from ..stats import ranks
+from ..errors import Refused
+
+
+def run(args):
+    """Compare; returns the exit status."""
+    condition = gate.fail_condition(args.fail_if) if args.fail_if else None
+    chosen, plan = _study(args), _plan(args, condition)
+    chosen.primary = plan.primary
+    specs = _arms(chosen, args)
+    if args.restore and not (args.set_a or args.set_b):
+        raise Refused("--restore: there is no --set-a or --set-b to restore from")
+    options.finish(chosen, args)
+    try:
+        trees = [ab_arms.build(spec) for spec in specs]
+        chosen.title = " / ".join(f"{name}: {_told(spec, tree, command)}" for name, spec, tree, command in
+                                  zip("AB", specs, trees, (args.set_a, args.set_b)))
+        about = {"primary": plan.primary, "until": plan.until, "set": [args.set_a, args.set_b],
+                 "restore": args.restore, "fail_if": args.fail_if, "stopped": "", "notes": _notes(specs, args)}
+        arms = chosen.arms()
+        states = {arm.name: command for arm, command in zip(arms, (args.set_a, args.set_b)) if command}
+        out = session.execute(chosen, args.argv, args.out, args.cpus,
+                              pairing.Pairs(arms, plan, states, args.restore, about))
+    except Refused as err:
+        if condition is None:
+            raise
+        # What does not build or run is neither good nor bad.
+        print(f"dataplane: {err}", file=sys.stderr)
+        return gate.UNRESOLVED
+    if condition is None:
+        return 0
+    code, text = gate.status(digest.read_json(out / "result.json"), condition)
+    print(text)
+    return code
+
+
+def _plan(args, condition):
+    """The Plan that the command line asks for."""
+    primary = args.primary or (condition[0] if condition else "iops")
+    if primary not in metrics.BY_KEY:
+        raise Refused(f"--primary {primary}: unknown metric; accepted: {', '.join(metrics.BY_KEY)}")
+    if condition and condition[0] != primary:
+        raise Refused(f"--fail-if: {condition[0]} is not the primary metric, {primary}: only that one is not corrected")
+    if args.pairs < ranks.FEWEST_PAIRS or args.pairs % 2:
+        raise Refused(f"--pairs {args.pairs}: wants an even number, {ranks.FEWEST_PAIRS} or more")
+    if args.warmup < 0:
+        raise Refused(f"--warmup {args.warmup}: wants 0 or more")
+    if args.budget and args.until_resolved is None:
+        raise Refused("--budget: means something with --until-resolved only")
+    until = None
+    if args.until_resolved is not None:
+        until = units.number(args.until_resolved.rstrip("% "))
+        if not until:
+            raise Refused(f"--until-resolved {args.until_resolved}: wants a width in %, such as 2")
+    return pairing.Plan(max(args.pairs, ranks.FEWEST_UNTIL) if until else args.pairs, until,
+                         units.seconds(args.budget or "30m", "--budget"), args.warmup,
+                         units.seconds(args.cool_down, "--cool-down"), primary)
+
+
+def _study(args):
+    """The job with what both arms share."""
+    if args.program and args.server:
+        raise Refused("--program and --server: exclude each other")
+    chosen = studyfile.lent(args.job, args.program)
+    chosen.name = f"ab-{chosen.name.removesuffix('.fio')}"
+    if args.server:
+        chosen.server = server.Server().changed({"command": args.server}, "--server")
+    options.apply(chosen, args)
+    return chosen
+
+
+def _arms(chosen, args):
+    """Give CHOSEN the two arms; returns their Specs."""
+    specs = [ab_arms.parse(getattr(args, arm), f"--{arm}") for arm in "ab"]
+    jobs = [studyfile.find_job(s.names["job"]) if "job" in s.names else chosen.job for s in specs]
+    tables = []
+    for arm, spec, job in zip("ab", specs, jobs):
+        serving = chosen.server
+        if "job" in spec.names and not args.program and serving.program in (targets.VHOST, targets.NBD):
+            # Another job may talk to the other target.
+            serving = replace(serving, program=targets.for_job(job))
+        tables.append(ab_arms.table(spec, f"--{arm}", study.variables_of(job), serving))
+        if serving.program != chosen.server.program and "command" not in tables[-1]:
+            tables[-1].setdefault("program", serving.program)
+    chosen.choices = {"arm": dict(zip("AB", tables))}
+    chosen.factors = {"arm": ["A", "B"]}
+    return specs
+
+
+def _told(spec, tree, command):
+    """An arm for the title: what was written, which version its tree is, what is set before it."""
+    return spec.text + (f" ({tree})" if tree else "") + (f", after '{command}'" if command else "")
+
+
+def _notes(specs, args):
+    """What is worth a word before anything ran."""
+    a, b = ((s.options, s.names, c) for s, c in zip(specs, (args.set_a, args.set_b)))
+    out = ["both arms are the same: whatever is found is chance"] if a == b else []
+    if (args.set_a or args.set_b) and not args.restore:
+        out.append("no --restore: what the --set commands set stays, in the other arm's runs too unless it sets it back")
+    return out

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane matrix: two arms at every point of a grid of workloads."""
+
+from . import options
+from ..model import ab_arms, study, studyfile
+from ..run import order, session
+from ..errors import Refused
+
+_STUDY = "dataplane-matrix"
+ORIGINAL = "original"
+_PROTOCOLS = ("interleaved", ORIGINAL)
+# The original's: three runs of so many seconds, of which the first is thrown away.
+_RUNS, _SECONDS = 3, 120.0
+
+
+def add(command):
+    """Add matrix to the command line; COMMAND(name, text, run) makes a parser."""
+    sub = command("matrix", "compare two arms over kinds of access and numbers of jobs: throughput and CPU per MiB", _run)
+    sub.add_argument("study", metavar="STUDY", nargs="?", default=_STUDY,
+                     help="whose job, workloads and target are taken (default: %(default)s)")
+    for arm in "ab":
+        sub.add_argument(f"--{arm}", required=True, metavar="'ARM'",
+                         help=f"what arm {arm.upper()} has of its own, as dataplane ab has it, see its --help")
+    sub.add_argument("--protocol", default=_PROTOCOLS[0], metavar="NAME",
+                     help=f"interleaved: A B B A …, with a verdict; {ORIGINAL}: three runs of two minutes each, the first thrown away, "
+                          "the other two averaged (default: %(default)s)")
+    sub.add_argument("--short", action="store_true", help="the study's short form")
+    options.add_factors(sub)
+    options.add(sub, "target options of both arms")
+
+
+def _run(args):
+    chosen = _study(args)
+    # What an arm says of a variable comes after what is said of it for both.
+    options.apply(chosen, args)
+    _arms(chosen, args)
+    options.apply_factors(chosen, args)
+    options.finish(chosen, args)
+    course = Original(chosen.arms()) if args.protocol == ORIGINAL else None
+    session.execute(chosen, args.argv, args.out, args.cpus, course)
+
+
+def _study(args):
+    """The study whose workloads are taken, with the protocol's times."""
+    if args.protocol not in _PROTOCOLS:
+        raise Refused(f"--protocol {args.protocol}: unknown; accepted: {', '.join(_PROTOCOLS)}")
+    chosen = studyfile.load(studyfile.find(args.study), args.short)
+    chosen.form = "matrix"
+    if args.protocol == ORIGINAL:
+        for name in ("repeats", "warmup"):
+            if getattr(args, name) is not None:
+                raise Refused(f"--{name}: means nothing with --protocol {ORIGINAL}, which has {_RUNS} runs of each, one thrown away")
+        chosen.repeats, chosen.warmup = _RUNS - 1, 1
+        chosen.runtime = chosen.runtime if args.short else _SECONDS
+    return chosen
+
+
+def _arms(chosen, args):
+    """Two arms in the place of what the study varies in the target; its workloads stay."""
+    specs = [ab_arms.parse(getattr(args, arm), f"--{arm}") for arm in "ab"]
+    for spec in specs:
+        if "job" in spec.names:
+            raise Refused(f"--a, --b: job={spec.names['job']}: the matrix's jobs are those of {chosen.name}")
+    if chosen.groups:
+        raise Refused(f"{chosen.name}: its arms are groups; a matrix wants [factors]")
+    kept = {k: v for k, v in chosen.factors.items() if chosen.is_workload(k)}
+    if not kept:
+        raise Refused(f"{chosen.name}: varies no workload (a variable of the job file, or a choice that has some)")
+    variables = study.variables_of(chosen.job)
+    tables = [ab_arms.table(spec, f"--{arm}", variables, chosen.server) for arm, spec in zip("ab", specs)]
+    trees = [ab_arms.build(spec) for spec in specs]
+    chosen.choices = {**{k: v for k, v in chosen.choices.items() if k in kept}, "arm": dict(zip("AB", tables))}
+    # The arm comes last, so that the two runs of a point are neighbours in time.
+    chosen.factors, chosen.baseline = {**kept, "arm": ["A", "B"]}, {"arm": "A"}
+    chosen.published = None
+    chosen.title = " / ".join(f"{name}: {spec.text}" + (f" ({tree})" if tree else "") for name, spec, tree in zip("AB", specs, trees))
+    chosen.name = f"matrix-{chosen.name}"
+
+
+class Original(order.Course):
+    """Three runs of an arm after each other, then three of the other: a drift of the host is in the difference."""
+
+    def __init__(self, arms):
+        made = [(arm, n) for arm in arms for n in range(_RUNS)]
+        super().__init__([order.Slot(i, arm, max(n, 1), n == 0) for i, (arm, n) in enumerate(made)])
+
+    def slots(self, result, meta):
+        meta["matrix"] = {"protocol": ORIGINAL}
+        return super().slots(result, meta)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Options that several commands take: what they are called, and what they make of a study."""
+
+from .. import units
+from ..model import study, studyfile, targets
+from ..run import client
+from ..errors import Refused
+
+JOB_HELP = "an fio job file, or a study whose job, variables and target are taken: a path, or a name that list shows"
+
+
+def add(sub, target_help):
+    """Give SUB what every command that runs a job of the user's has."""
+    sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables",
+                     help="give a ${NAME} of the job file a value; repeatable")
+    sub.add_argument("--target", default="", metavar="'OPTIONS'", help=target_help)
+    sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")
+    sub.add_argument("--ramp", metavar="S", help="seconds before that")
+    sub.add_argument("--file", metavar="SIZE", help="size of the empty file that each run gets as $file")
+    sub.add_argument("--client", metavar="HOST,…", help="run the job on these fio servers, each HOST, HOST:PORT or sock:PATH; see docs/studies.md")
+    add_place(sub)
+
+
+def add_factors(sub):
+    """Give SUB what commands that may have any number of arms have."""
+    sub.add_argument("--vary", action="append", default=[], metavar="NAME=A,B,…",
+                     help="a factor: a ${NAME} of the job file, else the target's --NAME; repeatable")
+    sub.add_argument("--repeats", type=units.whole, metavar="N", help="counted runs of each arm")
+    sub.add_argument("--warmup", type=units.whole, metavar="N", help="runs to throw away first")
+
+
+def add_program(sub):
+    """Give SUB the choice of a target."""
+    sub.add_argument("--program", metavar="NAME",
+                     help=f"{targets.VHOST} or {targets.NBD} (default: the one that the job's engine talks to)")
+
+
+def add_place(sub):
+    """Give SUB the CPUs, and the place of the result."""
+    sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor), or none to leave both sides to the scheduler")
+    sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
+
+
+def pair(text, option, form="NAME=VALUE"):
+    """(name, value) of TEXT, which was given to OPTION."""
+    name, sep, value = text.partition("=")
+    if not sep or not name or not value:
+        raise Refused(f"{option} {text}: wants {form}")
+    return name, value
+
+
+def apply_factors(chosen, args):
+    """What add_factors() took, applied to CHOSEN."""
+    for text in args.vary:
+        name, values = pair(text, "--vary", "NAME=A,B,…")
+        chosen.vary(name, study.words(values.split(","), f"--vary {name}"))
+    for key in ("repeats", "warmup"):
+        if getattr(args, key) is not None:
+            setattr(chosen, key, getattr(args, key))
+
+
+def apply(chosen, args):
+    """What add() took, applied to CHOSEN; what it comes to is for finish() to check."""
+    for text in args.variables:
+        chosen.fix(*pair(text, "--set"))
+    if args.target:
+        chosen.server = chosen.server.changed({"options": args.target}, "--target")
+    for name in ("runtime", "ramp"):
+        given = getattr(args, name)
+        if given is not None:
+            setattr(chosen, name, units.seconds(given, f"--{name}"))
+            if name not in chosen.job_variables():
+                raise Refused(f"--{name}: {chosen.job} does not use ${{{name}}}")
+    if args.runtime is not None:
+        chosen.sample = min(chosen.sample, chosen.runtime / 4)
+    if args.file is not None:
+        chosen.file = units.size(args.file, "--file")
+
+
+def finish(chosen, args):
+    """Refuse what CHOSEN cannot be run with, now that all is said; its jobs go where --client says."""
+    studyfile.check(chosen)
+    if args.client is not None:
+        chosen.clients = client.parse(args.client)
+        client.check_study(chosen)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From figures to conclusions: verdicts, sentences, exit statuses."""

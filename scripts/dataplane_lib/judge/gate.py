@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an A/B comparison found: sentences for the report, a status for scripts."""
+
+import re
+
+from .. import units
+from . import verdict
+from ..model import guest_arm, metrics
+from ..run import pairing
+from ..stats import pooled
+from ..errors import Refused
+
+# The exit statuses that git bisect run understands.
+NOT_WORSE, WORSE, UNRESOLVED = 0, 1, 125
+
+
+def judge(result, directory):
+    """Put the verdict into RESULT, a digest of DIRECTORY."""
+    runs = {arm["name"]: [] for arm in result["arms"]}
+    for run in sorted(result["runs"], key=lambda r: r["repeat"]):
+        runs[run["arm"]].append(pairing.load_run(directory / "raw" / run["directory"], result["cpus"]))
+    about = result["ab"]
+    found = verdict.of_pairs(*runs.values(), about["primary"], about["level"])
+    result["verdict"] = {"pairs": len(runs[result["arms"][0]["name"]]), "left_out": found.left_out,
+                         "level": about["level"], "lines": [line.record() for line in found.lines],
+                         "sentences": [sentence(found.primary)],
+                         "percentiles": {arm: {f"p{p:g}": vars(x) for p, x in pooled.intervals(
+                             [run.histogram for run in made], metrics.PERCENTILES).items()}
+                             for arm, made in zip("AB", runs.values())}}
+    if any(arm["no_measurement"] for arm in result["arms"]):
+        result["verdict"].update(sentences=[f"No verdict: {guest_arm.NO_MEASUREMENT}."], no_measurement=True)
+    stopped = [about["stopped"]] if about["stopped"] else []
+    result["warnings"] = stopped + about["notes"] + found.notes + result["warnings"]
+
+
+def sentence(line):
+    """The primary metric's verdict in words."""
+    label = line.metric.label
+    if not line.found.enough:
+        return f"{label}: unresolved, there are too few pairs that can be compared."
+    if line.direction:
+        size = (f"{abs(line.found.estimate):.1f} %" if line.found.kind == "ratio"
+                else f"{units.short(abs(line.found.estimate))} {line.metric.unit}".rstrip())
+        return f"B is {size} {line.word} than A: {label} {line.text}."
+    if line.found.kind == "difference":
+        return f"{label}: no difference found between A and B ({line.text})."
+    return (f"{label}: no difference found between A and B; it is no less than {line.found.low:+.1f} % "
+            f"and no more than {line.found.high:+.1f} %.")
+
+
+def fail_condition(text):
+    """(metric, -1 or +1, %) of --fail-if 'iops < -2%'."""
+    match = re.fullmatch(r"\s*(\S+?)\s*([<>])\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*%\s*", text)
+    if not match:
+        raise Refused(f"--fail-if '{text}': wants METRIC < PERCENT% or METRIC > PERCENT%, such as 'iops < -2%'")
+    if match[1] not in metrics.BY_KEY:
+        raise Refused(f"--fail-if '{text}': {match[1]}: unknown metric; accepted: {', '.join(metrics.BY_KEY)}")
+    return match[1], -1 if match[2] == "<" else 1, float(match[3])
+
+
+def status(result, condition):
+    """(exit status, sentence) of --fail-if: the whole interval must lie on one side of the limit."""
+    key, side, limit = condition
+    line = next((x for x in result["verdict"]["lines"] if x["metric"] == key), None)
+    asked = f"--fail-if {key} {'<' if side < 0 else '>'} {limit:+g} %"
+    if result["verdict"].get("no_measurement"):
+        return UNRESOLVED, f"{asked}: unresolved, {guest_arm.NO_MEASUREMENT}"
+    if line is None or line["kind"] != "ratio" or line["level"] < result["verdict"]["level"]:
+        return UNRESOLVED, f"{asked}: unresolved"
+    near, far = (line["low"], line["high"]) if side < 0 else (line["high"], line["low"])
+    if side * (far - limit) > 0:
+        return WORSE, f"{asked}: true of the whole interval"
+    if side * (near - limit) <= 0:
+        return NOT_WORSE, f"{asked}: not true of any of the interval"
+    return UNRESOLVED, f"{asked}: unresolved, the interval lies on both sides; more pairs would tell"
+
+

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane export: every run of a result as a row, for pandas and spreadsheets."""
+
+import csv
+import json
+import sys
+
+from ..model import metrics
+from ..read import digest
+from ..errors import Refused
+
+
+def rows(result):
+    """A dict for each counted run, in the order they were made; all have the same keys."""
+    names = list(dict.fromkeys(k for arm in result["arms"] for k in arm["values"]))
+    arms = {arm["name"]: arm for arm in result["arms"]}
+    out = []
+    for run in result["runs"]:
+        arm = arms[run["arm"]]
+        row = {"run": run["directory"], "arm": run["arm"], "repeat": run["repeat"], "baseline": arm["baseline"],
+               "no_measurement": run.get("no_measurement", "")}
+        row.update({f"factor_{name}": arm["values"].get(name) for name in names})
+        row.update({key: run["metrics"].get(key) for key in metrics.BY_KEY})
+        row.update(rtt_before_ns=run["rtt"]["before"], rtt_after_ns=run["rtt"]["after"],
+                   foreign_cpu=run["foreign"], marks="; ".join(run["marks"]))
+        out.append(row)
+    return out
+
+
+def export(directory, as_json, out):
+    """Write the rows of the result in DIRECTORY to the file OUT, stdout if None."""
+    found = rows(digest.digest(directory))
+    try:
+        with open(out, "w", newline="", encoding="utf-8") if out else _Stdout() as file:
+            (_json if as_json else _csv)(found, file)
+    except OSError as err:
+        if isinstance(err, BrokenPipeError):
+            raise
+        raise Refused(f"--out {out}: {err.strerror}") from None
+
+
+def _json(found, file):
+    json.dump(found, file, indent=1)
+    file.write("\n")
+
+
+def _csv(found, file):
+    writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+
+
+class _Stdout:
+    """sys.stdout, not closed at the end."""
+
+    def __enter__(self):
+        return sys.stdout
+
+    def __exit__(self, *_):
+        sys.stdout.flush()

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The pictures of a result: the primary metric and what it costs in CPU, what a comparison found, and every run in its order."""
+
+import math
+import statistics
+from html import escape
+
+from .. import units
+from ..model import guest_arm, metrics, shape
+from . import picture, verdict_table
+from .picture import INK, MUTED, NARROW, WIDE, Tips, colour
+
+_DASHES = ("--", ":", "-.")
+
+
+def draw(result, svg, png):
+    """Write the picture to both paths; returns all that the page has, as Pictures."""
+    pyplot = picture.pyplot()
+    title = result["study"]["title"] or result["study"]["name"]
+
+    def keep(figure, text):
+        svg.write_text(text, encoding="utf-8")
+        # The page has the title above the picture already; the PNG goes about alone.
+        figure.suptitle(picture.shortened(title, 110), fontsize=12)
+        figure.savefig(png, dpi=130)
+
+    out = [both(pyplot, *_main(result), result, "main", keep)]
+    if _changes(result):
+        out.append(both(pyplot, "What was found: the changes with their intervals. Grey: no difference found, or cannot be told.", _verdicts, result, "verdict"))
+    if _in_order(result):
+        out.append(both(pyplot, "Every run in the order it was made, against the median of its arm: a drift, a jump or a second mode "
+                         "would show here. Hollow: marked with !.", _order, result, "order"))
+    return out
+
+
+def both(pyplot, caption, function, data, name, keep=None):
+    """The picture that FUNCTION(DATA, pyplot, size) draws, for a wide window and a narrow one.
+
+    KEEP(figure, SVG text) gets the wide one.
+    """
+    texts = []
+    for size in (WIDE, NARROW):
+        figure, tips = function(data, pyplot, size)
+        salt = f"{name}-{size.name}"
+        text = picture.svg(figure, tips, salt)
+        texts.append(picture.inline(text, size, escape(caption)))
+        if keep and size is WIDE:
+            keep(figure, text)
+        pyplot.close(figure)
+    return picture.Picture(caption, *texts)
+
+
+def _main(result):
+    """(caption, function) of the picture that the study is about."""
+    metric = metrics.BY_KEY[result["study"]["primary"]]
+    bars = f"{metric.label}: the median of the runs, bars from the lowest run to the highest"
+    grey = "; grey: the baseline's range" if shape.outside(result) else ""
+    return ((f"{bars}{grey}.", _upright) if shape.along(result) else
+            (f"{bars}; shaded: the baseline's range. Right: CPU per I/O.", _lying))
+
+
+def _told(arm, key):
+    """An arm in words, for its point."""
+    metric, entry = metrics.BY_KEY[key], arm["metrics"].get(key)
+    lines = [arm["name"]]
+    if entry:
+        lines.append(f"{_unit(metric)} {units.short(entry['value'], 4)}"
+                     + f" ({units.short(entry['min'])} to {units.short(entry['max'])}, {arm['runs']} runs)")
+    if not arm["baseline"] and arm["change"].get(key) is not None:
+        lines.append(f"{units.percent(arm['change'][key])} against {arm['against']}")
+    if shape.value(arm, "target_cpu") is not None:
+        lines.append(f"target CPU {shape.value(arm, 'target_user'):.0f} % user, {shape.value(arm, 'target_system'):.0f} % system")
+    if arm.get("no_measurement"):
+        lines.append(f"{guest_arm.NO_MEASUREMENT}: {arm['no_measurement']}")
+    if arm["marked"]:
+        lines.append(f"{arm['marked']} of its runs are marked !")
+    return "\n".join(lines)
+
+
+def _upright(result, pyplot, size):
+    """The primary metric over the target's CPU, what is varied along x."""
+    cpu = any(shape.value(a, "target_cpu") is not None for a in result["arms"])
+    places, labels, name = _places(result)
+    tips = Tips()
+    keys = _keys(result, size)
+    height = (7.2 if cpu else 4.4) if size is WIDE else (6.0 if cpu else 3.8)
+    figure, axes = pyplot.subplots(2 if cpu else 1, 1, sharex=True, squeeze=False, figsize=(size.width, height + 0.2 * keys),
+                                   height_ratios=(3, 2) if cpu else (1,), layout="constrained")
+    _metric(axes[0][0], result, places, size, tips)
+    if cpu:
+        _cpu(axes[1][0], result, places, tips)
+    last = axes[-1][0]
+    crowded = _crowded(labels, size.chars)
+    last.set_xticks(list(labels), [picture.shortened(t, 24) for t in labels.values()], rotation=45 if crowded else 0,
+                    ha="right" if crowded else "center", rotation_mode="anchor")
+    last.set_xlabel(name)
+    return figure, tips
+
+
+def _lying(result, pyplot, size):
+    """A line an arm, workload by workload: the primary metric, and the CPU of both sides per I/O."""
+    bases = [a for a in result["arms"] if a["baseline"]]
+    groups = [[b, *(a for a in result["arms"] if a["against"] == b["name"] and a is not b)] for b in bases]
+    apart = [k for k in bases[0]["values"] if any(b["values"].get(k) != bases[0]["values"][k] for b in bases)]
+    # On a phone an arm's name stands above its line, or it would take the room of it.
+    step = 0.28 if size is WIDE else 0.42
+    heights = [len(g) + 0.8 for g in groups]
+    priced = any(shape.value(a, k) is not None for a in result["arms"] for k in ("target_us_per_io", "fio_us_per_io"))
+    figure, axes = pyplot.subplots(len(groups), 1 + priced, squeeze=False, sharex="col", layout="constrained",
+                                   figsize=(size.width, 1.0 + step * sum(heights)), height_ratios=heights,
+                                   **({"width_ratios": (3, 2)} if priced else {}))
+    tips = Tips()
+    for row, arms in zip(axes, groups):
+        row[0].set_title(picture.shortened(shape.workload(result, arms[0]), size.chars // 2), loc="left", fontsize=10)
+        _lines(row[0], result, arms, [_named(shape.differs(result, a, apart), [a]) for a in arms], size, tips)
+        if priced:
+            _price(row[1], arms, tips)
+    axes[-1][0].set_xlabel(_unit(metrics.BY_KEY[result["study"]["primary"]]))
+    for axis in axes[-1]:
+        axis.locator_params(axis="x", nbins=8 if size is WIDE else 4)
+    if priced:
+        axes[-1][1].set_xlabel("CPU us per I/O: target dark, fio light" if size is WIDE else "CPU us per I/O\ntarget dark, fio light")
+    return figure, tips
+
+
+def _unit(metric):
+    return f"{metric.label}{', ' + metric.unit if metric.unit not in ('', '1/s') else ''}"
+
+
+def _lines(axis, result, arms, names, size, tips):
+    """Medians with bars from the lowest run to the highest; the baseline's range is shaded."""
+    key = result["study"]["primary"]
+    for i, arm in enumerate(arms):
+        entry = arm["metrics"].get(key)
+        if not entry:
+            continue
+        bars = axis.errorbar([entry["value"]], [i], color=colour(0 if arm["baseline"] else 1), marker="o", markersize=5, capsize=3,
+                             xerr=[[max(0, entry["value"] - entry["min"])], [max(0, entry["max"] - entry["value"])]])
+        tips.add(bars.lines[0], [_told(arm, key)])
+    entry = arms[0]["metrics"].get(key)
+    if entry:
+        axis.axvspan(entry["min"], entry["max"], color=MUTED, alpha=0.15, linewidth=0)
+    _rows(axis, names, size)
+    axis.xaxis.set_major_formatter(_thousands)
+
+
+def _rows(axis, names, size):
+    """NAMES down the side, or above their rows where it is narrow."""
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    if size is WIDE:
+        axis.set_yticks(range(len(names)), [picture.shortened(n, 44) for n in names])
+        return
+    axis.set_yticks([])
+    for i, name in enumerate(names):
+        axis.text(0.012, i - 0.24, picture.shortened(name, 40), transform=axis.get_yaxis_transform(), fontsize=8.5, va="bottom")
+
+
+def _price(axis, arms, tips):
+    """The target's CPU per I/O and fio's, one behind the other."""
+    target = [shape.value(a, "target_us_per_io") or 0 for a in arms]
+    fio = [shape.value(a, "fio_us_per_io") or 0 for a in arms]
+    for bars, alpha in ((axis.barh(range(len(arms)), target, 0.55), 1), (axis.barh(range(len(arms)), fio, 0.55, left=target), 0.35)):
+        for bar, arm, a, b in zip(bars, arms, target, fio):
+            bar.set(color=colour(0), alpha=alpha)
+            tips.add(bar, [f"{arm['name']}\nCPU per I/O: target {a:.3g} us, fio {b:.3g} us"])
+    axis.set_yticks([])
+    axis.set_ylim(len(arms) - 0.4, -0.6)
+
+
+def _thousands(value, _place):
+    return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"
+
+
+def _crowded(labels, chars):
+    """True where neighbouring tick labels would touch, at CHARS characters across."""
+    xs = sorted(labels)
+    room = 0.9 * chars / ((xs[-1] - xs[0]) or 1)
+    return any(len(labels[a]) / 2 + len(labels[b]) / 2 + 1 > (b - a) * room
+               for a, b in zip(xs, xs[1:]))
+
+
+def _places(result):
+    """({arm name: x}, {x: tick label}, axis label).
+
+    Positive numbers that span more than 16 lie on a log2 axis, 0 one step to
+    the left of the smallest; others are spaced evenly.
+    """
+    x = shape.along(result)
+    lines = shape.series(result)
+    texts = sorted(result["study"]["factors"][x], key=units.number)
+    values = [units.number(t) for t in texts]
+    positive = [v for v in values if v > 0]
+    if positive and max(positive) >= 16 * min(positive):
+        where = {t: math.log2(v) if v > 0 else math.log2(min(positive)) - 1
+                 for t, v in zip(texts, values)}
+    else:
+        where = {t: i for i, t in enumerate(texts)}
+    places = {a["name"]: where[a["values"][x]] for _, line in lines for a in line}
+    unit = ", ns" if x.endswith("-ns") else ""
+    return places, {where[t]: t for t in texts}, x + unit
+
+
+def _metric(axis, result, places, size, tips):
+    """Medians joined by a line, bars from the lowest run to the highest."""
+    metric = metrics.BY_KEY[result["study"]["primary"]]
+    for i, (label, line) in enumerate(shape.series(result)):
+        line = [a for a in line if metric.key in a["metrics"]]
+        xs = [places[a["name"]] + 0.06 * i for a in line]
+        entries = [a["metrics"][metric.key] for a in line]
+        ys = [e["value"] for e in entries]
+        # A value from merged bins may lie outside the range of the repeats.
+        bars = [[max(0, y - e["min"]) for y, e in zip(ys, entries)],
+                [max(0, e["max"] - y) for y, e in zip(ys, entries)]]
+        drawn = axis.errorbar(xs, ys, yerr=bars, label=_named(_key(label or metric.label, size), line), color=colour(i),
+                              marker=picture.mark(i), markersize=5, capsize=3, linestyle="-")
+        tips.add(drawn.lines[0], [_told(a, metric.key) for a in line])
+    for i, base in enumerate(shape.outside(result)):
+        entry = base["metrics"].get(metric.key)
+        if not entry:
+            continue
+        axis.axhspan(entry["min"], entry["max"], color=MUTED, alpha=0.15, linewidth=0)
+        axis.axhline(entry["value"], color=MUTED, linestyle=_DASHES[i % len(_DASHES)],
+                     label=_key(f"baseline {shape.label(base['values'])}", size))
+    axis.set_ylim(bottom=0)
+    axis.yaxis.set_major_formatter(_thousands)
+    axis.set_ylabel(_unit(metric))
+    legend(axis, size)
+
+
+def _named(label, arms):
+    """LABEL, and that it is nothing measured where that is so of any of ARMS."""
+    return f"{label} ({guest_arm.NO_MEASUREMENT})" if any(a.get("no_measurement") for a in arms) else label
+
+
+def _key(text, size):
+    return picture.shortened(text, 60 if size is WIDE else 38)
+
+
+def _keys(result, size):
+    """Lines that the legend may take beyond three."""
+    texts = [label for label, _ in shape.series(result)]
+    columns = _columns(len(texts), max((len(_key(t, size)) for t in texts), default=0), size)
+    return max(0, math.ceil(len(texts) / columns) - 3)
+
+
+def _columns(number, longest, size):
+    return max(1, min(number, size.chars // (longest + 9)))
+
+
+def legend(axis, size):
+    """Above the axes, as many columns as its words leave room for."""
+    handles, labels = axis.get_legend_handles_labels()
+    if labels:
+        axis.legend(handles, labels, ncols=_columns(len(labels), max(map(len, labels)), size),
+                    loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, borderpad=0.2)
+
+
+def _cpu(axis, result, places, tips):
+    """User and system stacked, one bar a series at each x, in the colours above."""
+    lines = shape.series(result)
+    ticks = sorted(set(places.values()))
+    step = min((b - a for a, b in zip(ticks, ticks[1:])), default=1)
+    width = 0.8 * step / len(lines)
+    for i, (_, line) in enumerate(lines):
+        xs = [places[a["name"]] + (i - (len(lines) - 1) / 2) * width for a in line]
+        user = [shape.value(a, "target_user") or 0 for a in line]
+        system = [shape.value(a, "target_system") or 0 for a in line]
+        for bars, alpha in ((axis.bar(xs, user, width * 0.92), 1), (axis.bar(xs, system, width * 0.92, bottom=user), 0.4)):
+            for bar, arm in zip(bars, line):
+                bar.set(color=colour(i), alpha=alpha)
+                tips.add(bar, [_told(arm, result["study"]["primary"])])
+    for i, base in enumerate(shape.outside(result)):
+        if shape.value(base, "target_cpu") is not None:
+            axis.axhline(shape.value(base, "target_cpu"), color=MUTED,
+                         linestyle=_DASHES[i % len(_DASHES)])
+    axis.set_ylim(bottom=0)
+    axis.set_ylabel("target CPU, % of one\ndark: user, light: system")
+
+
+def _changes(result):
+    """[(name, line)] of what ab or compare found as a ratio."""
+    found = result.get("verdict", {})
+    if "arms" not in found:
+        every = [(metrics.BY_KEY[line["metric"]].label, line) for line in found.get("lines", ())]
+    elif len(found["arms"]) == 1:
+        every = [(metrics.BY_KEY[line["metric"]].label, line) for line in found["arms"][0]["lines"]]
+    else:
+        every = [(arm["name"], arm["lines"][0]) for arm in found["arms"]]
+    return [(name, line) for name, line in every if line["kind"] == "ratio"
+            and all(math.isfinite(line[k]) for k in ("estimate", "low", "high"))]
+
+
+def _verdicts(result, pyplot, size):
+    """Estimates with their intervals, a row a metric or an arm."""
+    rows = _changes(result)
+    step = 0.28 if size is WIDE else 0.42
+    figure, axis = pyplot.subplots(figsize=(size.width, 0.9 + step * len(rows)), layout="constrained")
+    tips = Tips()
+    for i, (name, line) in enumerate(rows):
+        low, high = line["estimate"] - line["low"], line["high"] - line["estimate"]
+        bars = axis.errorbar([line["estimate"]], [i], xerr=[[max(0, low)], [max(0, high)]], capsize=3, marker="o", markersize=5,
+                             color=MUTED if line["word"] in verdict_table.NOTHING else colour(0))
+        tips.add(bars.lines[0], [f"{name}\n{units.short(line['a'])} to {units.short(line['b'])}\n{line['text']}"])
+    axis.axvline(0, color=INK, linewidth=0.8)
+    _rows(axis, [name for name, _ in rows], size)
+    axis.locator_params(axis="x", nbins=9 if size is WIDE else 4)
+    axis.set_xlabel("change, %")
+    return figure, tips
+
+
+def _in_order(result):
+    """[(number, run, % of its arm's median)] in the order of time; empty where an arm has one run."""
+    key = result["study"]["primary"]
+    usual = {}
+    for arm in result["arms"]:
+        values = [r["metrics"].get(key) for r in result["runs"] if r["arm"] == arm["name"]]
+        values = [v for v in values if v is not None]
+        if len(values) < 2 or not statistics.median(values):
+            return []
+        usual[arm["name"]] = statistics.median(values)
+    ordered = sorted(result["runs"], key=lambda r: r["directory"])
+    return [(n, r, 100 * r["metrics"][key] / usual[r["arm"]]) for n, r in enumerate(ordered, 1) if r["metrics"].get(key) is not None]
+
+
+def _order(result, pyplot, size):
+    """Each run against its arm's median, along the order in which they were made."""
+    key = result["study"]["primary"]
+    metric, points = metrics.BY_KEY[key], _in_order(result)
+    figure, axis = pyplot.subplots(figsize=(size.width, 2.8), layout="constrained")
+    tips, names = Tips(), [a["name"] for a in result["arms"]]
+    few = len(names) <= 4
+    for i, name in enumerate(names if few else [None]):
+        mine = [p for p in points if name in (None, p[1]["arm"])]
+        label = name and _key(name, size)
+        for marked in (False, True):
+            some = [p for p in mine if bool(p[1]["marks"]) == marked]
+            if not some:
+                continue
+            line, = axis.plot([n for n, _, _ in some], [y for _, _, y in some], linestyle="", color=colour(i), label=label,
+                              marker=picture.mark(i), markersize=5, markerfacecolor="none" if marked else colour(i))
+            label = None
+            tips.add(line, ["\n".join([f"{r['arm']}, run {r['repeat']}", f"{units.short(r['metrics'][key], 4)} {metric.label}, "
+                                       f"{y:.1f} % of its arm's median", *r["marks"]]) for _, r, y in some])
+    axis.axhline(100, color=MUTED, linewidth=0.8)
+    axis.set_xlabel("runs in the order of time")
+    axis.set_ylabel(f"{metric.label}, % of\nits arm's median")
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    legend(axis, size)
+    return figure, tips

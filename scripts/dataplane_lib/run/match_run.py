@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The runs of dataplane match: one grid for both sides, and the search for the costs with which ours follows."""
+
+import itertools
+from dataclasses import dataclass, field
+
+from .. import paths, units
+from ..cli import match
+from ..model import guest_arm, server, study, studyfile
+from . import pairing, session
+from ..stats import fit
+from ..errors import Refused, RunFailed
+from .order import Course, Slot
+
+TARGET, FITTED = "target", "fitted"
+
+
+@dataclass
+class Match(study.Study):
+    """The grid as a study, with the peer named by PEER as the baseline; COSTS are those of FITTED by backend, in ns.
+
+    OPTIONS are of both our arms, GUEST those of the guests.
+    """
+    peer: str = ""
+    options: str = ""
+    guest: str = ""
+    costs: dict = field(default_factory=dict)
+
+    def setup(self, arm):
+        who, backend = arm.values["server"], arm.values["backend"]
+        known = match.PEERS[self.peer]
+        table = (known.theirs if who == self.peer else known.ours)[backend]
+        serving = server.Server().changed(table, who)
+        if self.guest:
+            serving = serving.changed({"options": self.guest}, "--guest")
+        extra = self.options if who != self.peer else ""
+        if who == FITTED:
+            request, wakeup = self.costs[backend]
+            extra += f" --request-cost {request}ns --wakeup-cost {wakeup}ns"
+        if "poll-max-ns" in arm.values:
+            extra += f" --poll-max-ns {arm.values['poll-max-ns']}"
+        if extra:
+            serving = serving.changed({"options": extra}, "--target")
+        return study.Setup(self.job, {**self.variables, **{k: arm.values[k] for k in ("bs", "iodepth")}}, serving)
+
+    def settings(self):
+        # What the others stand for is said with the server.
+        return {**super().settings(), "choices": {"server": self.choices["server"]}}
+
+
+def _choices(known, factors):
+    """Every value of FACTORS that setup() knows what to do with; for a server, what the report says of it."""
+    def told(tables):
+        return {"command": "; ".join(f"{b}: {tables[b].get('command') or tables[b]['program'] + ' ' + tables[b]['options']}"
+                                     for b in factors["backend"])}
+    out = {name: dict.fromkeys(values, {}) for name, values in factors.items() if name not in ("bs", "iodepth", "server")}
+    out["server"] = {who: told(known.ours if who in (TARGET, FITTED) else known.theirs) for who in factors["server"]}
+    return out
+
+
+class Fitting(Course):
+    """The runs: a round over the peer and the target as it is, STEPS of it with costs tried, then the rounds that count.
+
+    Costs are decided by runs that do not count, so that what they come to is not judged by what they were made from.
+    """
+
+    def __init__(self, chosen, steps):
+        self.study = chosen
+        self.steps = steps
+        self.arms = {arm.name: arm for arm in chosen.arms()}
+        self.grid = [dict(zip(chosen.factors, values)) for values in itertools.product(*chosen.factors.values())]
+        self.grid = [{k: v for k, v in p.items() if k != "server"} for p in self.grid if p["server"] == chosen.peer]
+        self.expected = len(self.grid) * (2 * (steps + 1 if steps else 0) + len(self.arms) // len(self.grid) * chosen.repeats)
+        self._number = 0
+
+    def slots(self, result, meta):
+        told = meta["match"] = {"peer": self.study.peer, "steps": [], "costs": self.study.costs}
+        if self.steps:
+            yield from self._search(result, meta, told["steps"])
+        for repeat in range(1, self.study.repeats + 1):
+            arms = list(self.arms.values())
+            for arm in arms if repeat % 2 else arms[::-1]:
+                yield self._slot(arm, repeat, False)
+
+    def _slot(self, arm, repeat, trial):
+        self._number += 1
+        return Slot(self._number - 1, arm, repeat, trial)
+
+    def _arm(self, who, place):
+        return next(a for a in self.arms.values() if a.values == {**place, "server": who})
+
+    def _search(self, result, meta, told):
+        points = [fit.Point() for _ in self.grid]
+        for step in range(self.steps + 1):
+            before = {b: tuple(c) for b, c in self.study.costs.items()}
+            ratios = {backend: [] for backend in before}
+            for n, (place, point) in enumerate(zip(self.grid, points)):
+                pair = [self._arm(who, place) for who in (self.study.peer, FITTED if step else TARGET)]
+                found = {}
+                for arm in pair if n % 2 else pair[::-1]:
+                    slot = self._slot(arm, step, True)
+                    yield slot
+                    found[arm.name] = pairing.load_run(result / "raw" / slot.directory, meta["cpus"]).metrics
+                peer, ours = (found[arm.name] for arm in pair)
+                if ours["sleeps_per_io"] is None:
+                    raise RunFailed(f"{pair[1].name}: the target does not say how often it slept")
+                used = [1e3 * side["target_us_per_io"] for side in (peer, ours) if side["target_us_per_io"] is not None]
+                point.learn(peer["iops"], ours["iops"], ours["sleeps_per_io"], before[place["backend"]], used if len(used) == 2 else None)
+                ratios[place["backend"]].append(ours["iops"] / peer["iops"])
+            for backend, found in ratios.items():
+                told.append({"step": step, "backend": backend, "request_cost_ns": before[backend][0],
+                             "wakeup_cost_ns": before[backend][1], "error": fit.error(found)})
+                self.study.costs[backend] = list(fit.costs(
+                    [p for p, place in zip(points, self.grid) if place["backend"] == backend]))
+
+
+def run(args):
+    """Run the match that the command line asks for, and report it."""
+    chosen, course = prepared(args)
+    session.execute(chosen, args.argv, args.out, args.cpus, course)
+
+
+def prepared(args):
+    """(Match, Fitting) for the command line."""
+    if args.peer not in match.PEERS:
+        raise Refused(f"--peer {args.peer}: unknown; accepted: {', '.join(match.PEERS)}")
+    if args.steps < 0:
+        raise Refused(f"--steps {args.steps}: wants 0 or more")
+    if args.guest and args.peer != "guest":
+        raise Refused("--guest: means something with --peer guest only")
+    known = match.PEERS[args.peer]
+    backends = study.words(args.backend.split(","), "--backend")
+    for backend in backends:
+        if backend not in match.OURS:
+            raise Refused(f"--backend {backend}: unknown; accepted: {', '.join(match.OURS)}")
+    depths, sizes = (study.words(getattr(args, k).split(","), f"--{k}") for k in ("iodepth", "bs"))
+    for depth in depths:
+        if not depth.isdigit() or not int(depth):
+            raise Refused(f"--iodepth {depth}: wants numbers from 1 up")
+    for size in sizes:
+        units.size(size, "--bs")
+    factors = {"backend": backends, "bs": sizes, "iodepth": depths}
+    if known.polls:
+        factors["poll-max-ns"] = study.words(args.poll_max_ns.split(","), "--poll-max-ns")
+    fitted = args.steps and not _emulated(args.peer, args.guest)
+    conditions = [k for k in factors if k not in ("bs", "iodepth")]
+    factors["server"] = [args.peer, TARGET, FITTED] if fitted else [args.peer, TARGET]
+    chosen = Match(
+        name=f"match-{args.peer}", job=paths.jobfiles() / "match" / known.job, form="match", peer=args.peer,
+        title=f"match: {args.peer} and our target", repeats=args.repeats, warmup=0, options=args.target, guest=args.guest,
+        question=f"How far is our target from {args.peer}, and with which costs does it follow?",
+        runtime=units.seconds(args.runtime, "--runtime"), ramp=units.seconds(args.ramp, "--ramp"), file=units.size(match.SIZE, ""), fill=True,
+        along="iodepth", conditions=conditions, variables={"rw": args.rw},
+        server=server.Server().changed(known.ours[backends[0]], "target"), baseline={"server": args.peer},
+        factors=factors, choices=_choices(known, factors), costs={backend: [0, 0] for backend in backends})
+    chosen.sample = min(chosen.sample, chosen.runtime / 4)
+    studyfile.check(chosen)
+    return chosen, Fitting(chosen, args.steps if fitted else 0)
+
+
+def _emulated(peer, options):
+    """True where the guests' CPU would be emulated: their speed is nothing to be fitted to."""
+    if peer != "guest":
+        return False
+    guest = guest_arm.parse(server.Server().changed({"program": "guest", "options": options}, "--guest").options, "--guest")
+    return not guest_arm.missing(guest) and guest_arm.accelerator(guest) == "tcg"

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Do the runs of a study; everything raw goes to disk, nothing is judged here
+but whether a run worked."""
+
+import json
+import math
+import os
+import re
+import select
+import shlex
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from .. import paths
+from ..host import cpu, rtt
+from ..model import server
+from ..read import fiojson
+from . import client, guest_run, jobcheck, process
+from ..errors import RunFailed
+from ..model.study import job_text, variables_of
+
+_SAMPLE_S = 0.1
+_PATIENCE_S = 60.0
+# What a file is filled with is a repeated piece of so many random bytes.
+_BLOCK = 1 << 20
+
+
+def write_whole(path, text):
+    """Write TEXT to PATH, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as err:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        # A disk that is full does not tell where.
+        raise OSError(err.errno, err.strerror, str(path)) from None
+
+
+def write_json(path, data):
+    """Write DATA to PATH, whole or not at all."""
+    write_whole(path, json.dumps(data, indent=1) + "\n")
+
+
+class Runner:
+    """Runs slots of STUDY one by one, each into its own directory under RAW."""
+
+    def __init__(self, study, pinning, raw):
+        self.study = study
+        self.pinning = pinning
+        self.raw = raw
+
+    def run(self, slot):
+        """One run. Leaves run.json; raises RunFailed with the reason."""
+        directory = self.raw / slot.directory
+        directory.mkdir(parents=True)
+        record = {"number": slot.number, "arm": slot.arm.name, "values": slot.arm.values,
+                  "repeat": slot.repeat, "warmup": slot.warmup, "status": "running",
+                  "rtt": {"before": None, "after": None}}
+        private = tempfile.mkdtemp(prefix="dataplane-")
+        started = time.monotonic()
+        try:
+            record["rtt"]["before"] = rtt.measure(self.pinning)
+            self._pair(slot, directory, private, record)
+            record["rtt"]["after"] = rtt.measure(self.pinning)
+            record["status"] = "complete"
+        except RunFailed as err:
+            record["status"] = "failed"
+            record["reason"] = str(err)
+            raise RunFailed(f"{slot.arm.name}, run {slot.number}: {err} (see {directory})") from None
+        except KeyboardInterrupt:
+            record["status"] = "interrupted"
+            raise
+        finally:
+            record["wall_s"] = round(time.monotonic() - started, 3)
+            write_json(directory / "run.json", record)
+            shutil.rmtree(private, ignore_errors=True)
+        return fiojson.load(directory / "fio.json")
+
+    def _pair(self, slot, directory, private, record):
+        """Target up, fio through, target down."""
+        setup = self.study.setup(slot.arm)
+        serving = setup.server.target() if setup.has_server() else None
+        names = self._names(setup, slot.arm, private)
+        self._make_file(names)
+        guest = setup.server.guest(names)
+        traced = "dp_trace" in variables_of(setup.job)
+        target = None
+        with open(directory / "target.err", "wb") as err:
+            try:
+                if serving:
+                    argv = self._target_argv(serving, names, directory, traced)
+                    record["target"] = shlex.join(argv)
+                    target = process.spawn(argv, self._cpus("target"), stdout=err, stderr=err)
+                    process.wait_ready(target, _ready(serving, names))
+                if guest:
+                    guest_run.run(guest, self, setup.job, self._environment(setup, names, directory), names["socket"],
+                                  directory, target, record)
+                else:
+                    self._fio(setup, names, directory, record, target)
+            except RunFailed as failure:
+                said = process.last_line(directory / "target.err")
+                raise RunFailed(f"{failure}{': ' + said if said else ''}") from None
+            finally:
+                if target:
+                    process.stop(target, serving.signal)
+        if target and target.returncode and serving.program:
+            raise RunFailed(f"target: {process.status(target.returncode)} "
+                            + process.last_line(directory / "target.err"))
+        if traced:
+            from ..trace import lifecycle  # numpy takes a while, and other studies have no need of it
+            write_json(directory / lifecycle.FILE, lifecycle.keep(private))
+
+    def job_of(self, arm):
+        """What ARM stands for, and the variables of its job file, with places that nothing is at."""
+        setup = self.study.setup(arm)
+        return setup, self._environment(setup, self._names(setup, arm, str(self.raw / "private")), self.raw)
+
+    def _names(self, setup, arm, private):
+        """What $names in a target's command line stand for."""
+        names = {**arm.values, "socket": os.path.join(private, "s"), "dp_trace": os.path.join(private, "trace"),
+                 "FIO_DATAPLANE": str(paths.dataplane_dir()), "ncpus": str(len(os.sched_getaffinity(0)) if not self.pinning.pinned else 1)}
+        if self.study.file:
+            names["file"] = os.path.join(private, "file")
+        if setup.server.uses("port"):
+            names["port"] = str(process.free_port())
+        names["uri"] = server.fill(setup.server.uri, names)
+        return names
+
+    def _make_file(self, names):
+        """A file of the study's size."""
+        if "file" not in names:
+            return
+        with open(names["file"], "wb") as file:
+            if self.study.fill:
+                block = os.urandom(_BLOCK)
+                for at in range(0, self.study.file, _BLOCK):
+                    file.write(block[:self.study.file - at])
+            file.truncate(self.study.file)
+
+    def watched(self):
+        """The CPUs on which others may disturb a run."""
+        return (self.pinning.fio, self.pinning.target) if self.pinning.pinned else sorted(self.pinning.rest)
+
+    def _cpus(self, side):
+        if not self.pinning.pinned:
+            return None
+        return {getattr(self.pinning, side)}
+
+    def _target_argv(self, serving, names, directory, traced):
+        if serving.command is not None:
+            return [server.fill(word, names) for word in serving.command]
+        argv = [str(paths.built("targets", serving.program)), "--socket", names["socket"]]
+        argv += ["--stats", str(directory / "target-stats.json")]
+        if traced:
+            argv += ["--trace", f"{names['dp_trace']}.target"]
+        if self.pinning.pinned:
+            argv += ["--cpus", str(self.pinning.target)]
+        return argv + [server.fill(word, names) for word in serving.options]
+
+    def _environment(self, setup, names, directory):
+        """The variables of the job file."""
+        fio_cpus = (str(self.pinning.fio) if self.pinning.pinned
+                    else ",".join(map(str, sorted(self.pinning.rest))))
+        ours = {k: v for k, v in names.items() if k in ("FIO_DATAPLANE", "socket", "uri", "file", "port", "dp_trace")}
+        ours.update(fio_cpus=fio_cpus, dp_stats=str(directory / "engine"), iops_log=str(directory / "job"),
+                    sample_ms=str(self._sample_ms()), runtime=f"{round(self.study.runtime * 1000)}ms",
+                    ramp=f"{round(self.study.ramp * 1000)}ms")
+        return {**ours, **{k: server.fill(v, names) for k, v in setup.variables.items()}}
+
+    def _sample_ms(self):
+        return round(self.study.sample * 1000)
+
+    def _fio(self, setup, names, directory, record, target):
+        """fio on the job; samples the target's CPU meanwhile."""
+        used = variables_of(setup.job)
+        ours = self._environment(setup, names, directory)
+        argv = ["fio", "--output-format=json+", f"--output={directory / 'fio.json'}"]
+        if self.study.clients:
+            (directory / "client.fio").write_text(client.rewritten(setup.job, ours))
+            argv += client.arguments(self.study.clients, directory / "client.fio")
+        else:
+            argv.append(str(setup.job))
+        record["fio"] = shlex.join(argv)
+        record["environment"] = ours
+        record["sample_ms"] = self._sample_ms()
+        # A job file that does not pin itself is pinned from outside.
+        cpus = None if "fio_cpus" in used else self._cpus("fio")
+        sampler = cpu.Sampler(target.pid, self.watched()) if target else None
+        limit = None
+        if "runtime" in used:
+            record["runtime_s"] = self.study.runtime
+            limit = (self.study.runtime + self.study.ramp) * turns(setup, ours)
+        with open(directory / "fio.err", "wb") as err:
+            fio = process.spawn(argv, cpus, stdout=err, stderr=err,
+                                env={**os.environ, **ours})
+            try:
+                self._wait(fio, target, sampler, limit)
+            finally:
+                process.stop(fio)
+        offset = time.time() - time.monotonic()
+        record["fio_status"] = fio.returncode
+        if sampler:
+            record["clock_offset_s"] = offset
+            (directory / "cpu.json").write_text(json.dumps(sampler.samples) + "\n")
+        if fio.returncode:
+            cause = jobcheck.cause(directory, server.fill(job_text(setup.job), ours))
+            raise RunFailed(f"fio: {process.status(fio.returncode)}{': ' + cause if cause else ''}")
+        doc = fiojson.load(directory / "fio.json")
+        if self.study.clients:
+            client.check(doc, self.study.clients)
+            record["ended_s"] = client.ended(sampler.samples if sampler else []) or time.monotonic()
+
+    def _wait(self, fio, target, sampler, expected):
+        """Until fio ends; RunFailed if the target ends first or fio takes far more than EXPECTED seconds."""
+        limit = time.monotonic() + _PATIENCE_S + (3600 if expected is None else expected)
+        poll = select.poll()
+        handles = [os.pidfd_open(fio.pid)]
+        if target:
+            handles.append(os.pidfd_open(target.pid))
+        for handle in handles:
+            poll.register(handle, select.POLLIN)
+        try:
+            while fio.poll() is None:
+                poll.poll(_SAMPLE_S * 1000)
+                if sampler:
+                    sampler.sample()
+                if target and target.poll() is not None and fio.poll() is None:
+                    raise RunFailed(f"target ended during the run, {process.status(target.returncode)}")
+                if time.monotonic() > limit:
+                    raise RunFailed("fio is stuck: it did not end in time")
+        finally:
+            for handle in handles:
+                os.close(handle)
+
+
+def _ready(serving, names):
+    """The test that says whether a target may be used."""
+    if serving.ready == "connect" or "port" in names:
+        place = int(names["port"]) if "port" in names else names["socket"]
+        return lambda: process.connects(place)
+    return lambda: process.listening(names["socket"])
+
+
+def turns(setup, environment):
+    """How many rounds it takes until a server of few clients has had all jobs."""
+    if not setup.server.clients:
+        return 1
+    return math.ceil(jobs_in(server.fill(job_text(setup.job), environment)) / setup.server.clients)
+
+
+def jobs_in(text):
+    """Number of jobs that a job file starts: its sections, each as often as numjobs says."""
+    usual, counts = 1, []
+    for line in text.splitlines():
+        section = re.match(r"\s*\[(.+)\]", line)
+        number = re.match(r"\s*numjobs\s*=\s*(\d+)", line)
+        if section:
+            counts += [] if section[1] == "global" else [usual]
+        elif number and counts:
+            counts[-1] = int(number[1])
+        elif number:
+            usual = int(number[1])
+    return sum(counts)
+
+
+def keep_sources(study, out):
+    """Copy the job files, and the study file if there is one, beside the result."""
+    for job in study.jobs():
+        shutil.copyfile(job, out / ("job.fio" if job == study.job else job.name))
+    if study.source:
+        shutil.copyfile(study.source, out / "study.toml")
+
+
+def new_directory(base, name):
+    """Make and return BASE/DATE-NAME, with -2, -3 … where somebody, maybe just now, has taken that."""
+    stem = f"{time.strftime('%Y-%m-%d')}-{name}"
+    base = Path(base)
+    base.mkdir(parents=True, exist_ok=True)
+    for n in range(1, 10000):
+        path = base / (stem if n == 1 else f"{stem}-{n}")
+        try:
+            path.mkdir()
+            return path
+        except FileExistsError:
+            continue
+    raise RunFailed(f"{base}: no free name for {stem}")

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane trace FILE…: where the time of requests goes, as the engine, the target, or both have written it down."""
+
+import csv
+import sys
+
+import numpy as np
+
+from .. import units
+from ..report import table
+from . import records as tf, requests, stages, workload
+from ..errors import Refused
+
+TIMELINE = ["us", "", "thread", "event"]
+# Of a stage
+COLUMNS = ("requests", "min", "median", "p99", "p99.9", "max", "share")
+STAGES = ["until", *COLUMNS]
+
+
+def run(args):
+    """The command."""
+    found = requests.load(args.file)
+    shown, what = of_interest(found)
+    told = digest(found, shown, what)
+    if args.csv:
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        out.writerow(("stage", *COLUMNS))
+        for row in told["stages"]:
+            out.writerow([row["stage"], *(round(row[c], 3) for c in COLUMNS)])
+        return
+    print("\n".join(lines(told)))
+    for head, rows in timeline(found, shown, args.timeline) if args.timeline else ():
+        print("\n".join(["", head, *table.aligned([TIMELINE], rows)]))
+
+
+def of_interest(found):
+    """The requests to be told, and of which side they are."""
+    if found.both is not None and len(found.both):
+        return found.both, "both"
+    if len(found.engine) and len(found.target):
+        raise Refused("no request is in the traces of both sides: were they made by the same run? One side alone can be shown")
+    if len(found.engine) or len(found.target):
+        return (found.engine, "engine") if len(found.engine) else (found.target, "target")
+    raise Refused(f"{', '.join(f.path for f in found.files)}: no request is in there from its begin to its end")
+
+
+def digest(found, shown, what):
+    """Everything that is told of it, but the timeline."""
+    times, wrong = stages.causal(shown.times)
+    times = times[stages.whole(times)]
+    if not len(times):
+        raise Refused("no request is in there from its begin to its end")
+    return {"side": what, "stages": stages.table(times), "load": workload.compare(found.engine, found.target),
+            "engine": len(found.engine), "target": len(found.target), "both": len(found.both) if found.both is not None else 0,
+            "different": found.different, "wrong": wrong, "lost": found.lost}
+
+
+def lines(told):
+    """What the terminal shows."""
+    rows = [stage_row(row["stage"], row) for row in told["stages"]]
+    out = ["time of a stage, from the event before, in us; share of all requests' time in %", ""]
+    out += table.aligned([STAGES], rows)
+    return out + ["", *load_lines(told), *(f"* {text}" for text in sentences(told))]
+
+
+def stage_row(stage, figures):
+    """A row under STAGES: FIGURES of COLUMNS, their times in ns, as us."""
+    return [stage, workload.count(figures["requests"]), *(f"{figures[c] / 1000:.2f}" for c in COLUMNS[1:-1]), f"{figures['share']:.1f}"]
+
+
+def load_lines(told):
+    """The workload as each side saw it."""
+    sides = told["load"]
+    if not sides:
+        return []
+    head = ["the workload", *sides] + (["difference"] if len(sides) == 2 else [])
+    rows = []
+    for key in workload.KEYS:
+        values = [side[key] for side in sides.values()]
+        row = [workload.LABELS[key], *(workload.text(key, v) for v in values)]
+        if len(values) == 2:
+            row.append(difference(*values))
+        rows.append(row)
+    return [*table.aligned([head], rows), ""]
+
+
+def difference(engine, target):
+    """The target's figure against the engine's, in %."""
+    return units.percent(100 * (target / engine - 1) if engine and target is not None else None)
+
+
+def sentences(told):
+    """How far all that can be trusted."""
+    out = []
+    if told["side"] == "both":
+        out.append(f"{told['both']} requests are in the traces of both sides, of {told['engine']} that the engine and {told['target']} that the target has.")
+    if told["different"]:
+        out.append(f"{told['different']} more have the same name at the same time and are not the same request: one side is of another run.")
+    if told["lost"]:
+        out.append(f"{told['lost']} events are lost, the oldest: there is room for so many in a file, and what is told is of the time since.")
+    if told["wrong"]:
+        out.append(f"{told['wrong']} events are earlier than what they follow: the CPUs' clocks do not agree.")
+    return out
+
+
+def timeline(found, shown, count):
+    """[(heading, rows)]: all events of SHOWN's COUNT requests of median lifetime, and of its COUNT slowest; both sides' on one clock."""
+    times, _ = stages.causal(shown.times)
+    whole = np.flatnonzero(stages.whole(times))
+    shown, times = shown.pick(whole), times[whole]
+    middle, slowest = stages.chosen(times, count)
+    return [_events(found, shown, times, int(number), title)
+            for title, numbers in (("of median lifetime", middle), ("the slowest", slowest)) for number in numbers]
+
+
+def _events(found, shown, times, number, title):
+    """The events of one request: time since the first, since the one before, thread, event."""
+    kind = tf.KINDS[shown.kind[number]] if 0 <= shown.kind[number] < len(tf.KINDS) else "request"
+    events = np.flatnonzero(times[number])
+    first = before = int(times[number, events[0]])
+    rows = []
+    for event in events:
+        when = int(times[number, event])
+        rows.append([f"{(when - first) / 1000:.2f}", f"{(when - before) / 1000:+.2f}", found.threads[shown.who[number, event]],
+                     stages.EVENT_NAMES[int(event)]])
+        before = when
+    head = (f"{kind} of {shown.bytes[number]} bytes at {shown.offset[number]}, queue {shown.queue[number]}, name {shown.tag[number]}, "
+            f"at {first / 1e9:.6f} s: {title}")
+    return head, rows
