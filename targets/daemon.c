@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/parse.h"
+#include "targets/client-lines.h"
 #include "targets/daemon.h"
 #include "targets/run.h"
 
@@ -219,6 +220,20 @@ static int save_stats(struct daemon *d)
 	return ret;
 }
 
+/* Whoever reads stderr may take his time: clients do not wait for that. */
+static void print_stats(struct daemon *d)
+{
+	char *text;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return;
+	write_stats(d, f);
+	if (!fclose(f))
+		client_lines_text(text, len);
+}
+
 /* Returns whether the target is to end. */
 static bool on_signal(struct daemon *d)
 {
@@ -226,7 +241,7 @@ static bool on_signal(struct daemon *d)
 
 	while (read(d->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1)
-			write_stats(d, stderr);
+			print_stats(d);
 		else
 			d->ended_by = info.ssi_signo;
 	}
@@ -379,5 +394,6 @@ int daemon_main(struct daemon *d, const struct daemon_ops *ops, int argc, char *
 	end_trace(d);
 close:
 	close_devices(d, d->nr_devices);
+	client_lines_flush();
 	return status;
 }

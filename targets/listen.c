@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "targets/client-lines.h"
 #include "targets/listen.h"
 #include "targets/options.h"
 
@@ -146,8 +147,7 @@ int listener_accept(struct listener *l)
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 		return -1;
 	if (!l->starved)
-		options_error(NULL, NULL, "clients have to wait at %s: %s", l->name,
-			      strerror(errno));
+		client_line("clients have to wait at %s: %s", l->name, strerror(errno));
 	l->starved = true;
 	poll(NULL, 0, STARVED_MS);
 	return -1;
@@ -160,7 +160,7 @@ int listener_accept(struct listener *l)
  */
 void listener_turn_away(struct listener *l, int err)
 {
-	options_error(NULL, NULL, "a client is turned away from %s: %s", l->name, strerror(-err));
+	client_line("a client is turned away from %s: %s", l->name, strerror(-err));
 }
 
 /**

@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "targets/client-lines.h"
 #include "targets/nbd/connection.h"
 #include "targets/nbd/handshake.h"
 #include "targets/nbd/server.h"
-#include "targets/options.h"
 
 /* How long a handshake may take. */
 #define HANDSHAKE_MS	10000
@@ -42,7 +42,7 @@ struct nbd_client {
 static void say_why(const struct nbd_client *client, const char *why)
 {
 	if (*why)
-		options_error(NULL, NULL, "client %u dropped: %s", client->id, why);
+		client_line("client %u dropped: %s", client->id, why);
 }
 
 /* Show the connection to who ends the target, or take it away again; false if that is now. */

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
-#include "targets/options.h"
+#include "targets/client-lines.h"
 #include "targets/vhost-user/session.h"
 
 /* A front end that takes no answers for so long is dropped. */
@@ -299,14 +299,12 @@ static void say_goodbye(struct session *s, const struct vu_msg *msg, int err)
 	int why = atomic_load(&s->dropped_for);
 
 	if (why)
-		options_error(NULL, NULL, "client %u dropped: %s", s->id,
-			      drop_text(why));
+		client_line("client %u dropped: %s", s->id, drop_text(why));
 	else if (msg)
-		options_error(NULL, NULL, "client %u dropped: %s (%u): %s", s->id,
-			      vu_request_name(msg->h.request), msg->h.request, strerror(-err));
+		client_line("client %u dropped: %s (%u): %s", s->id, vu_request_name(msg->h.request),
+			    msg->h.request, strerror(-err));
 	else if (err != -ECONNRESET)
-		options_error(NULL, NULL, "client %u dropped: bad message: %s", s->id,
-			      strerror(-err));
+		client_line("client %u dropped: bad message: %s", s->id, strerror(-err));
 }
 
 /**

@@ -48,7 +48,7 @@ class Target:
     def __init__(self, *options):
         self.directory = tempfile.TemporaryDirectory()
         self.socket = os.path.join(self.directory.name, "s")
-        self.log = open(os.path.join(self.directory.name, "err"), "w+b")
+        self.log = self.open_log()
         self.process = subprocess.Popen(
             [self.program, "--socket", self.socket, "--backend", "ram", "--size", "16M", *options],
             stdin=subprocess.DEVNULL, stderr=self.log)
@@ -57,6 +57,10 @@ class Target:
         if not self.running() or not listens(self.socket):
             self.close()
             raise RuntimeError("the target does not start")
+
+    def open_log(self):
+        """Where its stderr goes."""
+        return open(os.path.join(self.directory.name, "err"), "w+b")
 
     def fds(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
@@ -202,6 +206,12 @@ class BadClientTest(unittest.TestCase):
             self.assertTrue(device.client.dropped(), "the client was not dropped")
         self.expect_line(pattern)
         self.check_new_client()
+
+
+def lines_left_out(lines):
+    """How many lines about clients there were too many to be said."""
+    found = (re.search(r": (\d+) more lines about clients are left out$", line) for line in lines)
+    return sum(int(m[1]) for m in found if m)
 
 
 def main():
