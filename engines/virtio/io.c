@@ -169,7 +169,7 @@ static void reap(struct virtio_job *j, unsigned int max)
 				return;
 		}
 		/* What was merged into its request is complete with it. */
-		j->done = plug_next(&j->plug, io);
+		j->done = plug_take(&j->plug, io);
 		inflight_part_done(&j->f, io, j->done_error);
 	}
 }

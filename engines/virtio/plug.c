@@ -32,7 +32,6 @@ static void hold(struct plug *p, struct job_io *io)
 {
 	io->issued = io->io_u->xfer_buflen;
 	io->parts = 1;
-	p->next[io - p->base] = NULL;
 	p->last = io;
 	p->len += io->io_u->xfer_buflen;
 	p->n++;

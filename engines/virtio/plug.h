@@ -17,7 +17,8 @@
  * @first: the one that was queued first, which stands for all
  * @last: the one that was queued last
  * @base: the job's io_us
- * @next: which was queued after each, and went into the same request
+ * @next: which was queued after each, and went into the same request; NULL at the end of a chain
+ *	and for every io_u that is in none
  * @merged: io_us that needed no request of their own
  *
  * As a block layer's plug does, a request is only ever compared with the last one.
@@ -56,15 +57,21 @@ static inline bool plug_takes(const struct plug *p, const struct io_u *io_u)
 }
 
 /**
- * plug_next - walk the io_us of a request that is complete
+ * plug_take - walk the io_us of a request that is complete, and take their chain apart
  * @p: the plug
- * @io: one of them
+ * @io: one of them, linked to nothing afterwards: its next request may be one that is never held
  *
  * Return: the one that was queued after it, or NULL.
  */
-static inline struct job_io *plug_next(const struct plug *p, const struct job_io *io)
+static inline struct job_io *plug_take(struct plug *p, const struct job_io *io)
 {
-	return p->next ? p->next[io - p->base] : NULL;
+	struct job_io *next;
+
+	if (!p->next)
+		return NULL;
+	next = p->next[io - p->base];
+	p->next[io - p->base] = NULL;
+	return next;
 }
 
 #endif

@@ -49,4 +49,25 @@ fio_passes --merge=32k --name=job --rw=randtrimwrite --bs=4k --size=4m --iodepth
 fio_passes --merge=128k --name=job --rw=randrw --norandommap --bs=512 --size=16k --io_size=4m --iodepth=32 \
 	--iodepth_batch=32 --iodepth_batch_complete_max=3 --dp_stats=stats
 holds stats.job.1.json "d['merged'] > 10"
+# An io_u whose request was merged is used for a flush, a trim or a large block next, while those that
+# were merged with it are in flight again: at depth, over several batches, on devices that take their time.
+for delay in none exp:300us; do
+	stop_target
+	start_target --backend ram --size 32M --delay $delay
+	while read -r options; do
+		for batch in 16 5; do
+			# shellcheck disable=SC2086 # options are words
+			fio_passes --name=job --iodepth=16 --iodepth_batch_submit=$batch --merge=32k --size=4m \
+				--verify=crc32c --verify_fatal=1 --verify_state_save=0 $options
+		done
+	done <<-END
+		--rw=write --bs=4k --fsync=7
+		--rw=write --bs=4k --fdatasync=3 --verify_backlog=64
+		--rw=randwrite --bssplit=4k/80:64k/20 --fsync=5
+		--rw=randrw --bs=4k --fsync=7
+		--rw=write --bsrange=4k-64k --iodepth_batch_complete_max=16
+		--rw=write --bs=4k --fsync=7 --packed=1
+	END
+	fio_passes --name=job --rw=randtrimwrite --bs=4k --size=4m --iodepth=16 --iodepth_batch=16 --merge=32k --fsync=5
+done
 fio_fails 'merge= needs a device that takes indirect descriptors' --merge=64k --indirect=0 --name=job --rw=read --bs=4k --size=1m
