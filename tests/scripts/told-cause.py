@@ -103,6 +103,21 @@ class Cause(unittest.TestCase):
         self.assertIn("job.fio: target=--backend ram --poll seldom: --poll: 'seldom' is not one of off, busy", done.stderr)
         self.assertFalse(self.out.exists())
 
+    def test_what_an_engine_finds_out(self):
+        """The engine's reason is told, not what fio makes of it: at set-up, in a job's init, and when it opens its file."""
+        job = Path(self.out.parent) / "job.fio"
+        for engine, more, words in (("virtio-poll", "", "missing socket="), ("nbd", "", "missing uri="),
+                                    ("virtio-poll", "transport=embedded\nreconnect=1", "reconnect=1 is for a device of another process"),
+                                    ("virtio-poll", "transport=embedded\ndp_trace=/nowhere/trace\niodepth=2", "cannot write /nowhere/trace"),
+                                    ("virtio-poll", "transport=embedded\ndirect=1\nsize=1t", "go past the end of the device")):
+            job.write_text(f"[j]\nioengine=external:${{FIO_DATAPLANE}}/engines/{engine}.so\n"
+                           f"{'transport=vhost-user' if engine == 'virtio-poll' and not more else ''}\n{more}\n")
+            with self.subTest(engine=engine, more=more):
+                done = subprocess.run(["fio", job], capture_output=True, text=True, check=False,
+                                      env={**os.environ, "FIO_DATAPLANE": str(BUILD)})
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(words, jobcheck.told(done.stderr, job.read_text()))
+
     def test_example(self):
         done = self.sweep("--vary", "wait_mode=block,poll")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -15,6 +15,7 @@ from ..errors import Refused
 from ..model.study import job_text, variables_of
 
 _PATIENCE_S = 30
+_FIOS_OWN = re.compile(r"pid=\d+, err=|io engine .* init failed|destination does not support O_DIRECT")
 # What fio calls a type (it has the same word for many), and what that is.
 _WHOLE = "a whole number"
 _TYPES = {"integer value": _WHOLE, "boolean value": "0 or 1", "string with time postfix": "a time such as 10s",
@@ -95,7 +96,9 @@ def told(errors, settings):
             out.append(f"{bad[1]}: neither fio nor the engine has such an option{'; ' + meant if meant else ''}")
     # Without its engine fio knows none of the engine's options.
     out = [text for text in out if text.startswith("ioengine=")] or out
-    return "; ".join(dict.fromkeys(out)) or (said[-1] if said else "")
+    # fio ends with words of its own about what an engine has explained before.
+    reasons = [line for line in said if not _FIOS_OWN.match(line)]
+    return "; ".join(dict.fromkeys(out)) or (reasons or said or [""])[-1]
 
 
 def _refused(option, value, before, settings):
