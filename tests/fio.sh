@@ -32,9 +32,31 @@ engine_words()
 	local word
 	words=(--ioengine="$engine")
 	[ "$ENGINE" != virtio-poll ] || words+=(--transport=vhost-user)
+	[ "$ENGINE" != nbd ] || words+=(--uri="$uri")
 	[ -z "${socket-}" ] || words+=(--socket="$socket")
 	for word; do
 		[[ $ENGINE == virtio-poll && $word == --wait_mode=* ]] || words+=("$word")
+	done
+}
+
+# each_engine COMMAND TARGET-ARG...: COMMAND with one engine after another, $ENGINE, each with a
+# target of its own
+each_engine()
+{
+	local command=$1 socket uri
+	shift
+	for ENGINE in vhost-user-blk virtio-poll nbd; do
+		requires_built "engines/$ENGINE.so"
+		engine=external:$FIO_DATAPLANE/engines/$ENGINE.so
+		TARGET=vhost-user-blk-target
+		[ "$ENGINE" != nbd ] || TARGET=nbd-target
+		start_target "$@"
+		if [ "$ENGINE" = nbd ]; then
+			uri="nbd+unix:///?socket=$socket"
+			socket=
+		fi
+		"$command"
+		stop_target || fail "$ENGINE: the target's status is $?"
 	done
 }
 

@@ -3,6 +3,10 @@
 
 extern const char fio_version_string[];
 
+/* Each would be the whole device: what one writes, the other finds. */
+#define SEVERAL_FILES \
+	"%u files (filename=, nrfiles=, or in an iolog), but a job has one device: give each part a job of its own with offset= and size="
+
 /*
  * fio checks only the version of struct ioengine_ops, while the structs behind it move
  * within one version, so an engine is good for exactly the fio it was built for. This runs
@@ -17,23 +21,71 @@ __attribute__((constructor)) static void check_fio(void)
 	ioengine.version = 0;
 }
 
+static void set_error(struct thread_data *td, int err, const char *why)
+{
+	if (td->error)
+		return;
+	td->error = err;
+	if (!td->first_error)
+		snprintf(td->verror, sizeof(td->verror), "%.*s", (int)sizeof(td->verror) - 1, why);
+	/* fio takes every EINVAL of an open_file() to say that there is no O_DIRECT. */
+	if (err == EINVAL)
+		td->o.odirect = 0;
+}
+
+/**
+ * glue_set_error - set why a job ends, which has been reported before
+ * @td: the job
+ * @err: a positive errno
+ * @why: what fio prints behind it, and puts into its results, in place of the errno's text
+ *
+ * The first reason stays.
+ */
+void glue_set_error(struct thread_data *td, int err, const char *why)
+{
+	set_error(td, err, why);
+	if (td->parent)
+		set_error(td->parent, err, why);
+}
+
+/**
+ * glue_fail - report why a job ends
+ * @td: the job
+ * @err: a positive errno
+ * @format: what was tried, on what, and why that failed
+ *
+ * Return: -@err.
+ */
+int glue_fail(struct thread_data *td, int err, const char *format, ...)
+{
+	char why[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	log_err("%s: %s\n", td->o.name, why);
+	glue_set_error(td, err, why);
+	return -err;
+}
+
 /**
  * glue_add_file - give a job the file that fio cannot do without
  * @td: the job, in setup()
  * @name: what to call it, unless the job has filename=
  * @size: bytes of the device
  *
- * Return: 0, or -EINVAL for an empty device, reported.
+ * Return: 0, or -EINVAL for an empty device or several files, reported.
  */
 int glue_add_file(struct thread_data *td, const char *name, uint64_t size)
 {
 	struct fio_file *f;
 	unsigned int i;
 
-	if (!size) {
-		log_err("%s: the device has size 0\n", td->o.name);
-		return -EINVAL;
-	}
+	if (!size)
+		return glue_fail(td, EINVAL, "the device has size 0");
+	if (td->files_index > 1)
+		return glue_fail(td, EINVAL, SEVERAL_FILES, td->files_index);
 	if (!td->files_index) {
 		add_file(td, name, 0, 0);
 		td->o.nr_files = td->o.nr_files ? : 1;
@@ -44,32 +96,22 @@ int glue_add_file(struct thread_data *td, const char *name, uint64_t size)
 		f->filetype = FIO_TYPE_BLOCK;
 		fio_file_set_size_known(f);
 	}
+	/* Without a size fio goes to the end; with fill_device= it counts on ENOSPC to find it. */
+	if (td->o.fill_device && td->o.size > size)
+		td->o.size = 0;
 	return 0;
 }
 
-/**
- * glue_count_jobs - how many jobs of a kind can run at the same time
- * @counts: whether a job is of the kind
- * @arg: second argument of @counts
- *
- * A job with stonewall= waits for all before it. Jobs that only start later are counted
- * as if they overlapped, as nobody knows how long the others take.
- *
- * Return: the number, the highest of all waves.
- */
-unsigned int glue_count_jobs(bool (*counts)(const struct thread_data *td, const void *arg),
-			     const void *arg)
+/* Files that a read_iolog= names are only known once they are opened. */
+static int check_only_file(struct thread_data *td, struct fio_file *f)
 {
-	struct thread_data *td;
-	unsigned int i, wave = 0, most = 0;
+	struct fio_file *other;
+	unsigned int i, opened = 1;
 
-	for_each_job(td, i) {
-		if (td->o.stonewall)
-			wave = 0;
-		if (counts(td, arg) && ++wave > most)
-			most = wave;
-	}
-	return most;
+	FILE_SET_ENG_DATA(f, f);
+	for_each_file(td, other, i)
+		opened += other != f && FILE_ENG_DATA(other);
+	return opened > 1 ? glue_fail(td, EINVAL, SEVERAL_FILES, opened) : 0;
 }
 
 static int check_alignment(struct thread_data *td, enum fio_ddir ddir, uint32_t block_size)
@@ -88,15 +130,13 @@ static int check_alignment(struct thread_data *td, enum fio_ddir ddir, uint32_t 
 		what = "blockalign";
 		value = td->o.ba[ddir];
 	} else if (td->o.bs_unaligned) {
-		log_err("%s: bs_unaligned cannot work on a device of %u-byte blocks\n", td->o.name,
-			block_size);
-		return -EINVAL;
+		return glue_fail(td, EINVAL, "bs_unaligned cannot work on a device of %u-byte blocks",
+				 block_size);
 	} else {
 		return 0;
 	}
-	log_err("%s: %s=%llu is no multiple of the device's block size, %u bytes\n", td->o.name,
-		what, value, block_size);
-	return -EINVAL;
+	return glue_fail(td, EINVAL, "%s=%llu is no multiple of the device's block size, %u bytes",
+			 what, value, block_size);
 }
 
 /**
@@ -112,7 +152,10 @@ int glue_check_job(struct thread_data *td, struct fio_file *f, uint64_t capacity
 		   uint32_t block_size)
 {
 	uint64_t end;
+	int ret = check_only_file(td, f);
 
+	if (ret)
+		return ret;
 	for (enum fio_ddir ddir = DDIR_READ; ddir < DDIR_RWDIR_CNT; ddir++) {
 		bool used = ddir == DDIR_READ ? td_read(td) :
 			    ddir == DDIR_WRITE ? td_write(td) : td_trim(td);
@@ -121,16 +164,14 @@ int glue_check_job(struct thread_data *td, struct fio_file *f, uint64_t capacity
 		if ((used || td->o.bs_is_seq_rand) && check_alignment(td, ddir, block_size))
 			return -EINVAL;
 	}
-	if (f->file_offset % block_size) {
-		log_err("%s: offset %llu is no multiple of the device's block size, %u bytes\n",
-			td->o.name, (unsigned long long)f->file_offset, block_size);
-		return -EINVAL;
-	}
-	if (__builtin_add_overflow(f->file_offset, f->io_size, &end) || end > capacity) {
-		log_err("%s: offset %llu and size %llu go past the end of the device, %llu bytes\n",
-			td->o.name, (unsigned long long)f->file_offset,
-			(unsigned long long)f->io_size, (unsigned long long)capacity);
-		return -EINVAL;
-	}
+	if (f->file_offset % block_size)
+		return glue_fail(td, EINVAL,
+				 "offset %llu is no multiple of the device's block size, %u bytes",
+				 (unsigned long long)f->file_offset, block_size);
+	if (__builtin_add_overflow(f->file_offset, f->io_size, &end) || end > capacity)
+		return glue_fail(td, EINVAL,
+				 "offset %llu and size %llu go past the end of the device, %llu bytes",
+				 (unsigned long long)f->file_offset, (unsigned long long)f->io_size,
+				 (unsigned long long)capacity);
 	return 0;
 }

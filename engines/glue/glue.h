@@ -7,6 +7,10 @@
 /* The engine that the glue is linked into. */
 extern struct ioengine_ops ioengine;
 
+int glue_fail(struct thread_data *td, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void glue_set_error(struct thread_data *td, int err, const char *why);
+
 int glue_add_file(struct thread_data *td, const char *name, uint64_t size);
 unsigned int glue_count_jobs(bool (*counts)(const struct thread_data *td, const void *arg),
 			     const void *arg);

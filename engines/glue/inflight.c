@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "engines/glue/glue.h"
 #include "engines/glue/inflight.h"
+#include "td_error.h"
 
 /**
  * inflight_alloc - make room for a job's io_us
@@ -35,6 +37,42 @@ void inflight_free(struct inflight *f)
 	free(f->queued);
 	free(f->event);
 	*f = (struct inflight) { 0 };
+}
+
+/**
+ * inflight_no_buffer - refuse a read or a write that has no memory, and say so once
+ * @f: the job's
+ *
+ * Return: EFAULT, the error of that I/O.
+ */
+int inflight_no_buffer(struct inflight *f)
+{
+	if (!f->bufferless)
+		log_err("%s: fio asks for a read or a write without a buffer, as it does to verify a job that only trims\n",
+			f->td->o.name);
+	f->bufferless = true;
+	return EFAULT;
+}
+
+/**
+ * inflight_sync_failed - end the job for a flush that failed
+ * @f: the job's
+ * @io_u: the flush
+ * @err: a positive errno
+ *
+ * fio does not look at the error of a sync that comes back from getevents() (io_completed()), so
+ * that this does what it does for other requests. With continue_on_error= the error is counted.
+ */
+void inflight_sync_failed(struct inflight *f, const struct io_u *io_u, int err)
+{
+	struct thread_data *td = f->td;
+
+	if (f->dead)
+		return;
+	if (td_non_fatal_error(td, td_error_type(io_u->ddir, err), err))
+		update_error_count(td, err);
+	else
+		glue_fail(td, err, "a flush has failed: %s", strerror(err));
 }
 
 /**

@@ -43,6 +43,7 @@ struct job_io {
  * @nr_event: how many
  * @dead: errno that ended the job's I/O, 0 while it is well; never cleared
  * @calls: of getevents(), to look at the clock now and then only
+ * @bufferless: it has been said that a request had no buffer
  * @aged_ns: when inflight_aged() last said that a second has passed
  */
 struct inflight {
@@ -58,12 +59,15 @@ struct inflight {
 	unsigned int nr_event;
 	int dead;
 	unsigned int calls;
+	bool bufferless;
 	uint64_t aged_ns;
 };
 
 int inflight_alloc(struct inflight *f, struct thread_data *td);
 void inflight_free(struct inflight *f);
 void inflight_committed(struct inflight *f);
+int inflight_no_buffer(struct inflight *f);
+void inflight_sync_failed(struct inflight *f, const struct io_u *io_u, int err);
 
 /**
  * inflight_add - attach a record to an io_u, in io_u_init()
@@ -87,7 +91,7 @@ static inline void inflight_add(struct inflight *f, struct io_u *io_u)
  *
  * Return: true to go on with it; false when it is complete already, as FIO_Q_COMPLETED says.
  */
-static inline bool inflight_admits(const struct inflight *f, struct io_u *io_u, bool has_flush)
+static inline bool inflight_admits(struct inflight *f, struct io_u *io_u, bool has_flush)
 {
 	if (unlikely(f->dead)) {
 		io_u->error = f->dead;
@@ -96,6 +100,12 @@ static inline bool inflight_admits(const struct inflight *f, struct io_u *io_u, 
 	switch (io_u->ddir) {
 	case DDIR_READ:
 	case DDIR_WRITE:
+		/* fio gives a job that only trims no buffers, and may have it verify all the same. */
+		if (unlikely(!io_u->xfer_buf)) {
+			io_u->error = inflight_no_buffer(f);
+			return false;
+		}
+		return io_u->xfer_buflen;
 	case DDIR_TRIM:
 		return io_u->xfer_buflen;
 	case DDIR_SYNC:
@@ -166,6 +176,8 @@ static inline void inflight_complete(struct inflight *f, struct job_io *io, int 
 	io->busy = false;
 	io->waits = false;
 	io->io_u->error = err;
+	if (unlikely(err) && ddir_sync(io->io_u->ddir))
+		inflight_sync_failed(f, io->io_u, err);
 	f->event[f->nr_event++] = io->io_u;
 }
 

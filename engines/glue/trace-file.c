@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "engines/glue/glue.h"
 #include "engines/glue/stats-file.h"
 #include "engines/glue/trace-file.h"
 
@@ -28,8 +29,8 @@ int glue_trace_begin(struct thread_data *td, const char *prefix, struct job_trac
 			trace_close(&t->file);
 	}
 	if (ret)
-		log_err("%s: dp_trace: cannot write %s: %s\n", td->o.name, path,
-			ret == -EINVAL ? "it is no file" : strerror(-ret));
+		glue_fail(td, -ret, "dp_trace: cannot write %s: %s", path,
+			  ret == -EINVAL ? "it is no file" : strerror(-ret));
 	return ret;
 }
 

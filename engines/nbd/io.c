@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "engines/glue/glue.h"
 #include "engines/nbd/job.h"
 
 /* The path of a request: queue, commit, getevents, event. */
@@ -19,23 +20,21 @@ static void die(struct nbd_job *j, int err)
 	j->f.dead = err;
 	switch (err) {
 	case ETIMEDOUT:
-		log_err("%s: no answer from %s for %u s (stuck_timeout)\n", td->o.name, o->uri,
-			o->stuck_timeout);
+		glue_fail(td, err, "no answer from %s for %u s (stuck_timeout)", o->uri, o->stuck_timeout);
 		break;
 	case ESHUTDOWN:
-		log_err("%s: the server %s is shutting down\n", td->o.name, o->uri);
+		glue_fail(td, err, "the server %s is shutting down", o->uri);
 		break;
 	case ECONNRESET:
-		log_err("%s: %s has closed the connection\n", td->o.name, o->uri);
+		glue_fail(td, err, "%s has closed the connection", o->uri);
 		break;
 	case EPROTO:
-		log_err("%s: %s breaks the protocol: %s\n", td->o.name, o->uri, j->client.fault);
+		glue_fail(td, err, "%s breaks the protocol: %s", o->uri, j->client.fault);
 		break;
 	default:
-		log_err("%s: %s: %s\n", td->o.name, o->uri, strerror(err));
+		glue_fail(td, err, "%s: %s", o->uri, strerror(err));
 		break;
 	}
-	td_verror(td, err, "NBD server");
 }
 
 static uint16_t command(const struct nbd_job *j, enum fio_ddir ddir)

@@ -63,11 +63,12 @@ static int connect_server(struct thread_data *td, struct nbd_handle **h)
 	if (!err)
 		return 0;
 	if (*why)
-		log_err("%s: cannot connect to %s: %s\n", td->o.name, o->uri, why);
+		glue_fail(td, err, "cannot connect to %s: %s", o->uri, why);
 	else if (err == ETIMEDOUT)
-		log_err("%s: cannot connect to %s: no answer for %u s (stuck_timeout); "
-			"it may be busy with other clients\n", td->o.name, o->uri, o->stuck_timeout);
-	td_verror(td, err, "NBD connect");
+		glue_fail(td, err, "cannot connect to %s: no answer for %u s (stuck_timeout); it may be busy with other clients",
+			  o->uri, o->stuck_timeout);
+	else
+		td_verror(td, err, "NBD connect");
 	return err;
 }
 
@@ -78,10 +79,8 @@ static int check_abilities(struct thread_data *td, const struct nbd_limits *l)
 	const struct thread_options *to = &td->o;
 	const char *what = NULL;
 
-	if (l->read_only && (td_write(td) || td_trim(td))) {
-		log_err("%s: the export is read-only\n", to->name);
-		return -EROFS;
-	}
+	if (l->read_only && (td_write(td) || td_trim(td)))
+		return glue_fail(td, EROFS, "the export is read-only");
 	if (o->connections > 1 && !l->multi_conn)
 		what = "several connections at a time, which connections= needs";
 	else if ((o->fua || to->sync_io) && (td_write(td) || td_trim(td)) && !l->fua)
@@ -92,14 +91,10 @@ static int check_abilities(struct thread_data *td, const struct nbd_limits *l)
 		what = "trims, which rw=trim needs";
 	else if (td_trim(td) && o->trim_as == NBD_TRIM_AS_ZEROES && !l->zeroes)
 		what = "writing zeroes, which trim_as=write_zeroes needs";
-	if (what) {
-		log_err("%s: the server does not offer %s\n", to->name, what);
-		return -EOPNOTSUPP;
-	}
-	if (td_trim(td) && job_trim_ranges(td) > 1) {
-		log_err("%s: num_range= is not supported, trim one range at a time\n", to->name);
-		return -EOPNOTSUPP;
-	}
+	if (what)
+		return glue_fail(td, EOPNOTSUPP, "the server does not offer %s", what);
+	if (td_trim(td) && job_trim_ranges(td) > 1)
+		return glue_fail(td, EOPNOTSUPP, "num_range= is not supported, trim one range at a time");
 	return 0;
 }
 
@@ -110,8 +105,6 @@ static int describe(struct thread_data *td, const struct nbd_limits *l)
 
 	if (!ret)
 		ret = glue_add_file(td, "nbd", l->capacity);
-	if (ret)
-		td_verror(td, -ret, "NBD export");
 	return -ret;
 }
 
@@ -121,9 +114,7 @@ static int check_options(struct thread_data *td)
 
 	if (o->uri && *o->uri)
 		return 0;
-	log_err("%s: missing uri=, such as nbd://HOST:10809/ or nbd+unix:///?socket=PATH\n", td->o.name);
-	td_verror(td, EINVAL, "engine options");
-	return EINVAL;
+	return -glue_fail(td, EINVAL, "missing uri=, such as nbd://HOST:10809/ or nbd+unix:///?socket=PATH");
 }
 
 /**
@@ -169,8 +160,7 @@ static int add_connection(struct nbd_job *j)
 	err = -nbd_client_add(&j->client, h, path);
 	if (err) {
 		nbd_close(h);
-		log_err("%s: cannot use the connection: %s\n", td->o.name, strerror(err));
-		td_verror(td, err, "NBD connection");
+		glue_fail(td, err, "cannot use the connection: %s", strerror(err));
 	}
 	return err;
 }
@@ -183,11 +173,8 @@ static int connect_all(struct nbd_job *j)
 	do {
 		err = add_connection(j);
 		/* The server may have changed since setup(), or not been asked. */
-		if (!err && j->client.nr_conns == 1) {
+		if (!err && j->client.nr_conns == 1)
 			err = -check_abilities(j->f.td, &j->limits);
-			if (err)
-				td_verror(j->f.td, err, "NBD export");
-		}
 	} while (!err && j->client.nr_conns < o->connections);
 	return err;
 }
@@ -248,10 +235,8 @@ int nbd_job_init(struct thread_data *td)
 	if (err)
 		return err;
 	j = alloc_job(td);
-	if (!j) {
-		log_err("%s: no memory for %u requests\n", td->o.name, td->o.iodepth);
-		return ENOMEM;
-	}
+	if (!j)
+		return -glue_fail(td, ENOMEM, "no memory for %u requests", td->o.iodepth);
 	err = -glue_trace_begin(td, ((struct nbd_options *)td->eo)->dp_trace, &j->trace);
 	j->client.trace = j->trace.ring;
 	if (!err)
@@ -289,12 +274,8 @@ int nbd_job_io_u_init(struct thread_data *td, struct io_u *io_u)
 int nbd_job_open_file(struct thread_data *td, struct fio_file *f)
 {
 	struct nbd_job *j = td->io_ops_data;
-	int ret = glue_check_job(td, f, j->limits.capacity, j->limits.block_size);
 
-	if (!ret)
-		return 0;
-	td_verror(td, -ret, "job does not fit the export");
-	return 1;
+	return glue_check_job(td, f, j->limits.capacity, j->limits.block_size) != 0;
 }
 
 /**

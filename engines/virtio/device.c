@@ -112,7 +112,8 @@ static void collect_demand(struct demand *d, struct thread_data *td,
 	}
 }
 
-static int choose_queue_size(struct shared_device *dev, const struct demand *d, const char *job)
+static int choose_queue_size(struct shared_device *dev, const struct demand *d,
+			     struct thread_data *td)
 {
 	bool indirect = dev->features >> VIRTIO_RING_F_INDIRECT_DESC & 1;
 	bool packed = dev->features >> VIRTIO_F_RING_PACKED & 1;
@@ -121,35 +122,29 @@ static int choose_queue_size(struct shared_device *dev, const struct demand *d, 
 
 	if (!num)
 		num = round_up_pow2(need > QUEUE_SIZE_MIN ? need : QUEUE_SIZE_MIN);
-	if (num > QUEUE_SIZE_MAX || (num & (num - 1) && !packed)) {
-		log_err("%s: queue_size=%u is no %s up to %u\n", job, num,
-			packed ? "number" : "power of two", QUEUE_SIZE_MAX);
-		return -EINVAL;
-	}
-	if (blk_queue_slots(num, indirect) < d->iodepth) {
-		log_err("%s: queue_size=%u holds %u requests, less than iodepth=%u%s\n", job, num,
-			blk_queue_slots(num, indirect), d->iodepth,
-			indirect ? "" : " (without indirect descriptors each takes three entries)");
-		return -EINVAL;
-	}
+	if (num > QUEUE_SIZE_MAX || (num & (num - 1) && !packed))
+		return glue_fail(td, EINVAL, "queue_size=%u is no %s up to %u", num,
+				 packed ? "number" : "power of two", QUEUE_SIZE_MAX);
+	if (blk_queue_slots(num, indirect) < d->iodepth)
+		return glue_fail(td, EINVAL, "queue_size=%u holds %u requests, less than iodepth=%u%s",
+				 num, blk_queue_slots(num, indirect), d->iodepth,
+				 indirect ? "" : " (without indirect descriptors each takes three entries)");
 	dev->queue_size = num;
 	return 0;
 }
 
 /* A merged request has a segment for each that went into it. */
-static int choose_segments(struct shared_device *dev, const struct demand *d, const char *job)
+static int choose_segments(struct shared_device *dev, const struct demand *d,
+			   struct thread_data *td)
 {
 	uint32_t max = dev->limits.max_segments;
 
 	dev->segments = 1;
 	if (!d->merge)
 		return 0;
-	if (max < 2 || !(dev->features >> VIRTIO_RING_F_INDIRECT_DESC & 1)) {
-		log_err("%s: merge= needs a device that takes indirect descriptors and several segments in a request, unlike %s device '%s'%s\n",
-			job, dev->transport->name, dev->key,
-			max < 2 ? "" : " (see indirect=)");
-		return -EOPNOTSUPP;
-	}
+	if (max < 2 || !(dev->features >> VIRTIO_RING_F_INDIRECT_DESC & 1))
+		return glue_fail(td, EOPNOTSUPP, "merge= needs a device that takes indirect descriptors and several segments in a request, unlike %s device '%s'%s",
+				 dev->transport->name, dev->key, max < 2 ? "" : " (see indirect=)");
 	dev->segments = max < BLK_SEGMENTS_MAX ? max : BLK_SEGMENTS_MAX;
 	return 0;
 }
@@ -192,29 +187,26 @@ static int set_up(struct shared_device *dev, struct thread_data *td)
 	ret = dev->transport->open(dev, td);
 	if (ret)
 		return ret;
-	if (options(td)->packed && !(dev->features >> VIRTIO_F_RING_PACKED & 1)) {
-		log_err("%s: %s device '%s' offers no packed ring, which packed=1 needs\n", td->o.name,
-			dev->transport->name, dev->key);
-		return -EOPNOTSUPP;
-	}
+	if (!dev->limits.max_transfer)
+		return glue_fail(td, EOPNOTSUPP, "%s device '%s' has blocks of %u bytes, but takes no request of as many (size_max)",
+				 dev->transport->name, dev->key, dev->limits.block_size);
+	if (options(td)->packed && !(dev->features >> VIRTIO_F_RING_PACKED & 1))
+		return glue_fail(td, EOPNOTSUPP, "%s device '%s' offers no packed ring, which packed=1 needs",
+				 dev->transport->name, dev->key);
 	collect_demand(&d, td, dev);
-	if (d.queues > dev->max_queues) {
-		log_err("%s: %u queues are needed, one for each job at the same time or num_queues=; %s device '%s' has %u\n",
-			td->o.name, d.queues, dev->transport->name, dev->key, dev->max_queues);
-		return -ENOSPC;
-	}
-	ret = choose_queue_size(dev, &d, td->o.name);
+	if (d.queues > dev->max_queues)
+		return glue_fail(td, ENOSPC, "%u queues are needed, one for each job at the same time or num_queues=; %s device '%s' has %u",
+				 d.queues, dev->transport->name, dev->key, dev->max_queues);
+	ret = choose_queue_size(dev, &d, td);
 	if (!ret)
-		ret = choose_segments(dev, &d, td->o.name);
+		ret = choose_segments(dev, &d, td);
 	if (ret)
 		return ret;
 	ret = alloc_queues(dev, &d, options(td)->hugepages);
-	if (ret) {
-		log_err("%s: cannot allocate %u queues%s: %s\n", td->o.name, d.queues,
-			options(td)->hugepages ? " in huge pages (vm.nr_hugepages)" : "",
-			strerror(-ret));
-		return ret;
-	}
+	if (ret)
+		return glue_fail(td, -ret, "cannot allocate %u queues%s: %s", d.queues,
+				 options(td)->hugepages ? " in huge pages (vm.nr_hugepages)" : "",
+				 strerror(-ret));
 	return dev->transport->start(dev, td);
 }
 
@@ -268,8 +260,10 @@ static struct shared_device *create(struct thread_data *td)
 		return NULL;
 	}
 	dev->error = set_up(dev, td);
-	if (dev->error)
+	if (dev->error) {
+		strcpy(dev->why, td->error ? td->verror : strerror(-dev->error));
 		tear_down(dev);
+	}
 	dev->next = devices;
 	devices = dev;
 	return dev;
@@ -286,8 +280,7 @@ struct shared_device *shared_device_get(struct thread_data *td)
 	struct shared_device *dev;
 
 	if (!device_key(td)) {
-		log_err("%s: missing %s\n", td->o.name, virtio_transport(options(td))->key_help);
-		td_verror(td, EINVAL, "engine options");
+		glue_fail(td, EINVAL, "missing %s", virtio_transport(options(td))->key_help);
 		return NULL;
 	}
 	pthread_mutex_lock(&devices_lock);
@@ -297,7 +290,7 @@ struct shared_device *shared_device_get(struct thread_data *td)
 	pthread_mutex_unlock(&devices_lock);
 	if (dev && !dev->error)
 		return dev;
-	td_verror(td, dev ? -dev->error : ENOMEM, "device set-up");
+	glue_set_error(td, dev ? -dev->error : ENOMEM, dev ? dev->why : strerror(ENOMEM));
 	return NULL;
 }
 
@@ -332,9 +325,8 @@ int shared_device_claim(struct shared_device *dev, struct thread_data *td, unsig
 			return 0;
 		}
 	}
-	log_err("%s: all %u queues of %s device '%s' are in use by other jobs\n", td->o.name,
-		dev->nr_queues, dev->transport->name, dev->key);
-	return -EBUSY;
+	return glue_fail(td, EBUSY, "all %u queues of %s device '%s' are in use by other jobs",
+			 dev->nr_queues, dev->transport->name, dev->key);
 }
 
 /**

@@ -27,6 +27,7 @@ struct shared_queue {
  * @transport: how it is reached
  * @key: which device it is, among those of its transport
  * @error: why it could not be set up, a negative errno, or 0; then it has nothing else
+ * @why: the same in words
  * @priv: the transport's own
  * @features: negotiated features
  * @limits: what the device can do
@@ -50,6 +51,7 @@ struct shared_device {
 	const struct virtio_transport *transport;
 	char *key;
 	int error;
+	char why[FIO_VERROR_SIZE];
 	void *priv;
 	uint64_t features;
 	struct blk_limits limits;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "engines/glue/glue.h"
 #include "engines/virtio/job.h"
 
 /* The path of a request: queue, commit, getevents, event. */
@@ -20,12 +21,11 @@ static void die(struct virtio_job *j, int err)
 		return;
 	j->f.dead = err;
 	if (err == ETIMEDOUT)
-		log_err("%s: no answer from %s device '%s' for %u s (stuck_timeout)\n", j->f.td->o.name,
-			j->dev->transport->name, j->dev->key, o->stuck_timeout);
+		glue_fail(j->f.td, err, "no answer from %s device '%s' for %u s (stuck_timeout)",
+			  j->dev->transport->name, j->dev->key, o->stuck_timeout);
 	else
-		log_err("%s: %s device '%s': %s\n", j->f.td->o.name, j->dev->transport->name,
-			j->dev->key, err == ECONNRESET ? "has closed the connection" : strerror(err));
-	td_verror(j->f.td, err, "virtio-blk device");
+		glue_fail(j->f.td, err, "%s device '%s': %s", j->dev->transport->name, j->dev->key,
+			  err == ECONNRESET ? "has closed the connection" : strerror(err));
 }
 
 /* Bytes the device takes in one request. */

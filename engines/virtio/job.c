@@ -15,22 +15,14 @@
 int virtio_job_setup(struct thread_data *td)
 {
 	struct shared_device *dev;
-	int ret;
 
 	/* fio says so itself, but too late, and then goes on without buffers. */
 	if (fio_option_is_set(&td->o, mem_type)) {
-		log_err("%s: mem= cannot be used: I/O buffers are in memory shared with the device\n",
-			td->o.name);
-		td_verror(td, EINVAL, "mem");
+		glue_fail(td, EINVAL, "mem= cannot be used: I/O buffers are in memory shared with the device");
 		return 1;
 	}
 	dev = shared_device_get(td);
-	if (!dev)
-		return 1;
-	ret = glue_add_file(td, "virtio-blk", dev->limits.capacity);
-	if (ret)
-		td_verror(td, -ret, "device size");
-	return ret ? 1 : 0;
+	return !dev || glue_add_file(td, "virtio-blk", dev->limits.capacity);
 }
 
 /* The driver's hooks for the waiter. */
@@ -113,8 +105,8 @@ static int take_queue(struct virtio_job *j)
 	q = &j->dev->queue[j->index];
 	ret = blk_queue_init(&j->queue, q->mem, &shape, 0, q->kick_fd);
 	if (ret) {
-		log_err("%s: cannot use queue %u: %s\n", j->f.td->o.name, j->index,
-			ret == -EBUSY ? "an earlier job left requests in it" : strerror(-ret));
+		glue_fail(j->f.td, -ret, "cannot use queue %u: %s", j->index,
+			  ret == -EBUSY ? "an earlier job left requests in it" : strerror(-ret));
 		goto release;
 	}
 	j->queue.number = j->index;
@@ -134,11 +126,10 @@ static int init_plug(struct virtio_job *j)
 {
 	const struct virtio_options *o = j->f.td->eo;
 	uint32_t max = j->dev->limits.max_transfer;
-	int ret = plug_init(&j->plug, &j->f, o->merge < max ? o->merge : max, j->dev->segments);
 
-	if (ret)
-		log_err("%s: no memory for merge=\n", j->f.td->o.name);
-	return ret;
+	if (plug_init(&j->plug, &j->f, o->merge < max ? o->merge : max, j->dev->segments))
+		return glue_fail(j->f.td, ENOMEM, "no memory for merge=");
+	return 0;
 }
 
 /**
@@ -157,10 +148,8 @@ int virtio_job_init(struct thread_data *td)
 	if (!td->o.create_serialize && virtio_job_setup(td))
 		return td->error;
 	j = alloc_job(td);
-	if (!j) {
-		log_err("%s: no memory for %u requests\n", td->o.name, td->o.iodepth);
-		return ENOMEM;
-	}
+	if (!j)
+		return -glue_fail(td, ENOMEM, "no memory for %u requests", td->o.iodepth);
 	j->dev = shared_device_get(td);
 	ret = j->dev ? init_plug(j) : -td->error;
 	if (!ret)
@@ -196,9 +185,9 @@ int virtio_job_iomem_alloc(struct thread_data *td, size_t size)
 		td->orig_buffer = j->dev->queue[j->index].buffers;
 		return 0;
 	}
-	log_err("%s: %zu bytes of I/O buffers, but %zu are shared with the device\n", td->o.name,
-		size, j->dev->buffer_bytes);
-	j->buffer_error = ENOMEM;
+	glue_fail(td, ENOMEM, "%zu bytes of I/O buffers, but %zu are shared with the device", size,
+		  j->dev->buffer_bytes);
+	j->buffer_error = true;
 	td->orig_buffer = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return td->orig_buffer == MAP_FAILED;
@@ -223,10 +212,7 @@ int virtio_job_post_init(struct thread_data *td)
 {
 	struct virtio_job *j = td->io_ops_data;
 
-	if (!j->buffer_error)
-		return 0;
-	td_verror(td, j->buffer_error, "I/O buffers");
-	return 1;
+	return j->buffer_error;
 }
 
 /**
@@ -247,18 +233,12 @@ int virtio_job_io_u_init(struct thread_data *td, struct io_u *io_u)
 /* What the job wants and this device cannot do. */
 static int check_abilities(struct thread_data *td, const struct blk_limits *l)
 {
-	if (l->read_only && (td_write(td) || td_trim(td))) {
-		log_err("%s: the device is read-only\n", td->o.name);
-		return -EROFS;
-	}
-	if (td_trim(td) && !l->max_discard) {
-		log_err("%s: the device does not take discards, which rw=trim needs\n", td->o.name);
-		return -EOPNOTSUPP;
-	}
-	if (td_trim(td) && job_trim_ranges(td) > 1) {
-		log_err("%s: num_range= is not supported, trim one range at a time\n", td->o.name);
-		return -EOPNOTSUPP;
-	}
+	if (l->read_only && (td_write(td) || td_trim(td)))
+		return glue_fail(td, EROFS, "the device is read-only");
+	if (td_trim(td) && !l->max_discard)
+		return glue_fail(td, EOPNOTSUPP, "the device does not take discards, which rw=trim needs");
+	if (td_trim(td) && job_trim_ranges(td) > 1)
+		return glue_fail(td, EOPNOTSUPP, "num_range= is not supported, trim one range at a time");
 	return 0;
 }
 
@@ -273,14 +253,8 @@ int virtio_job_open_file(struct thread_data *td, struct fio_file *f)
 {
 	struct virtio_job *j = td->io_ops_data;
 	const struct blk_limits *l = &j->dev->limits;
-	int ret = check_abilities(td, l);
 
-	if (!ret)
-		ret = glue_check_job(td, f, l->capacity, l->block_size);
-	if (!ret)
-		return 0;
-	td_verror(td, -ret, "job does not fit the device");
-	return 1;
+	return check_abilities(td, l) || glue_check_job(td, f, l->capacity, l->block_size);
 }
 
 /**

@@ -18,7 +18,7 @@
  * @plug: io_us held back to leave as one request
  * @done: the next io_u of a request that is complete, of which fio had no room for all
  * @done_error: that request's errno, or 0
- * @buffer_error: why it could not be given the I/O buffers
+ * @buffer_error: it could not be given the I/O buffers
  * @trace: what happens to its requests
  * @generation: how many times the device had come back when this job last asked
  */
@@ -31,7 +31,7 @@ struct virtio_job {
 	struct plug plug;
 	struct job_io *done;
 	int done_error;
-	int buffer_error;
+	bool buffer_error;
 	struct job_trace trace;
 	unsigned int generation;
 } __attribute__((aligned(THREAD_ALIGN)));

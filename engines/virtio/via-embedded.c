@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "engines/glue/glue.h"
 #include "engines/virtio/device.h"
 #include "targets/device/queue.h"
 #include "targets/target-options.h"
@@ -55,17 +56,12 @@ static int embedded_open(struct shared_device *dev, struct thread_data *td)
 		e->o.size = e->backend.size;
 	}
 	if (ret) {
-		log_err("%s: cannot set up the embedded target: target= takes options of vhost-user-blk-target, see its --help\n",
-			td->o.name);
 		free(e);
-		return ret;
+		return glue_fail(td, -ret, "cannot set up the embedded target: target= takes options of vhost-user-blk-target, see its --help");
 	}
 	dev->priv = e;
-	if (o->reconnect) {
-		log_err("%s: reconnect=1 is for a device of another process, transport=vhost-user\n",
-			td->o.name);
-		return -EINVAL;
-	}
+	if (o->reconnect)
+		return glue_fail(td, EINVAL, "reconnect=1 is for a device of another process, transport=vhost-user");
 	sched_getaffinity(0, sizeof(e->cpus), &e->cpus);
 	blk_device_init(&e->dev, &e->backend, e->o.block_size, e->o.read_only, e->o.num_queues);
 
@@ -82,10 +78,8 @@ static int embedded_start(struct shared_device *dev, struct thread_data *td)
 	uint64_t base = (uintptr_t)dev->arena.base;
 
 	e->queue = alloc_apart(dev->nr_queues, sizeof(*e->queue));
-	if (!e->queue) {
-		log_err("%s: no memory for %u queues\n", td->o.name, dev->nr_queues);
-		return -ENOMEM;
-	}
+	if (!e->queue)
+		return glue_fail(td, ENOMEM, "no memory for %u queues", dev->nr_queues);
 	e->mem = (struct guest_memory) {
 		.nr = 1,
 		.region = { {
@@ -172,9 +166,8 @@ static int embedded_attach(struct shared_device *dev, struct thread_data *td, un
 		return ret;
 	ret = start_queue(dev, e, index, td->o.name);
 	if (ret) {
-		log_err("%s: cannot start queue %u: %s\n", td->o.name, index, strerror(-ret));
 		lane_stop(&eq->lane);
-		return ret;
+		return glue_fail(td, -ret, "cannot start queue %u: %s", index, strerror(-ret));
 	}
 	backend_warm(&e->backend);
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <sys/socket.h>
+#include "engines/glue/glue.h"
 #include "engines/transport/vhost-user.h"
 #include "engines/virtio/device.h"
 #include "engines/virtio/keeper.h"
@@ -28,16 +29,13 @@ static const char *key(const struct virtio_options *o)
 	return o->socket && *o->socket ? o->socket : NULL;
 }
 
-static int report(const struct thread_data *td, const char *what, const struct shared_device *dev,
+static int report(struct thread_data *td, const char *what, const struct shared_device *dev,
 		  int err)
 {
 	if (err == -EOPNOTSUPP)
-		log_err("%s: vhost-user device %s keeps no record of requests in flight (VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD), which reconnect=1 needs\n",
-			td->o.name, dev->key);
-	else
-		log_err("%s: cannot %s vhost-user device %s: %s\n", td->o.name, what, dev->key,
-			strerror(-err));
-	return err;
+		return glue_fail(td, EOPNOTSUPP, "vhost-user device %s keeps no record of requests in flight (VHOST_USER_PROTOCOL_F_INFLIGHT_SHMFD), which reconnect=1 needs",
+				 dev->key);
+	return glue_fail(td, -err, "cannot %s vhost-user device %s: %s", what, dev->key, strerror(-err));
 }
 
 static int meet(struct vu_front *f, uint64_t wanted, bool reconnect, struct blk_limits *limits)
@@ -170,9 +168,8 @@ static int vu_start(struct shared_device *dev, struct thread_data *td)
 		ret = start_keeper(dev, o->stuck_timeout);
 	if (ret != -EREMOTEIO)
 		return ret ? report(td, "start the queues of", dev, ret) : 0;
-	log_err("%s: vhost-user device %s refuses a queue of %u entries; its --queue-size may be smaller: lower iodepth= or set queue_size=\n",
-		td->o.name, dev->key, dev->queue_size);
-	return ret;
+	return glue_fail(td, -ret, "vhost-user device %s refuses a queue of %u entries; its --queue-size may be smaller: lower iodepth= or set queue_size=",
+			 dev->key, dev->queue_size);
 }
 
 static void vu_close(struct shared_device *dev)
