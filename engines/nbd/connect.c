@@ -9,9 +9,6 @@
 
 /* The handshake, which is libnbd's, whoever talks afterwards. */
 
-/* How often patience is asked, in ms. */
-#define STEP_MS		50
-
 /* What a server has to hang up, in ms. */
 #define LEAVE_MS	1000
 
@@ -65,7 +62,7 @@ static int step(struct nbd_handle *h)
 			  (direction & LIBNBD_AIO_DIRECTION_WRITE ? POLLOUT : 0),
 	};
 
-	if (poll(&p, 1, STEP_MS) <= 0)
+	if (poll(&p, 1, WATCH_STEP_MS) <= 0)
 		return 0;
 	/* A connection that is broken says so to whichever is tried. */
 	if (direction & LIBNBD_AIO_DIRECTION_READ && p.revents & ~POLLOUT)
@@ -73,22 +70,41 @@ static int step(struct nbd_handle *h)
 	return direction & LIBNBD_AIO_DIRECTION_WRITE ? nbd_aio_notify_write(h) : 0;
 }
 
-static int try(struct nbd_handle *h, const char *uri, const struct nbd_patience *patience,
-	       char *why, size_t len)
+/* Returns 0 with the handshake done, or -1 with libnbd's error or without one. */
+static int shake_hands(struct nbd_handle *h, const char *uri, struct watch *w)
 {
 	int ret = nbd_aio_connect_uri(h, uri);
 
-	while (ret >= 0 && nbd_aio_is_ready(h) != 1) {
-		if (nbd_aio_is_dead(h) == 1 || nbd_aio_is_closed(h) == 1)
-			break;
-		ret = patience->go_on(patience->arg);
-		if (ret)
-			return ret;
+	while (!ret && nbd_aio_is_ready(h) != 1) {
+		if (nbd_aio_is_dead(h) == 1 || nbd_aio_is_closed(h) == 1 ||
+		    watch_lend(w, nbd_aio_get_fd(h)))
+			return -1;
 		ret = step(h);
 	}
-	if (ret >= 0 && nbd_aio_is_ready(h) == 1)
-		return 0;
-	return failed(why, len, "the server has closed the connection");
+	return ret;
+}
+
+static int try(struct nbd_handle *h, const char *uri, const struct nbd_patience *patience,
+	       char *why, size_t len)
+{
+	struct watch w;
+	bool left;
+	int ret = watch_begin(&w, patience), gave_up;
+
+	if (ret) {
+		snprintf(why, len, "cannot start a thread: %s", strerror(-ret));
+		return ret;
+	}
+	ret = shake_hands(h, uri, &w);
+	if (ret)
+		ret = failed(why, len, "the server has closed the connection");
+	gave_up = watch_end(&w, &left);
+	if (gave_up) {
+		*why = '\0';
+		return gave_up;
+	}
+	/* To libnbd, and to GnuTLS, that is but a message that does not go on. */
+	return ret == -EPROTO && left ? -ECONNRESET : ret;
 }
 
 /**
@@ -108,7 +124,7 @@ static int try(struct nbd_handle *h, const char *uri, const struct nbd_patience 
 int nbd_server_connect(const char *uri, bool structured, const struct nbd_patience *patience,
 		       struct nbd_handle **h, char *why, size_t len)
 {
-	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
+	const struct timespec step = { .tv_nsec = WATCH_STEP_MS * 1000000 };
 	int ret;
 
 	do {
@@ -180,7 +196,7 @@ void nbd_server_leave(struct nbd_handle *h)
 {
 	int ret = nbd_aio_disconnect(h, 0);
 
-	for (unsigned int ms = 0; ms < LEAVE_MS && !ret; ms += STEP_MS) {
+	for (unsigned int ms = 0; ms < LEAVE_MS && !ret; ms += WATCH_STEP_MS) {
 		if (nbd_aio_is_closed(h) == 1 || nbd_aio_is_dead(h) == 1)
 			break;
 		ret = step(h);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <libnbd.h>
+#include "engines/nbd/watch.h"
 
 /**
  * struct nbd_limits - what a server's export can do
@@ -33,16 +34,6 @@ struct nbd_limits {
 	bool multi_conn;
 	bool structured;
 	bool tls;
-};
-
-/**
- * struct nbd_patience - how long to wait for a server
- * @go_on: asked several times a second; 0 to wait on, or a negative errno to give up with
- * @arg: its argument
- */
-struct nbd_patience {
-	int (*go_on)(void *arg);
-	void *arg;
 };
 
 int nbd_server_connect(const char *uri, bool structured, const struct nbd_patience *patience,

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #include "engines/nbd/client.h"
+#include "engines/nbd/watch.h"
 
 /* The datapath for what we do not do ourselves, which is TLS: libnbd's own. */
 
@@ -27,11 +31,18 @@ static int by_libnbd_open(struct nbd_conn *c, struct nbd_handle *h)
 
 	if (!l)
 		return -ENOMEM;
+	/* Libnbd closes its own when it gives the connection up, before we ask why. */
+	c->fd = fcntl(nbd_aio_get_fd(h), F_DUPFD_CLOEXEC, 0);
+	if (c->fd < 0) {
+		int err = errno;
+
+		free(l);
+		return -err;
+	}
 	l->h = h;
 	l->structured = nbd_get_structured_replies_negotiated(h) == 1;
 	l->last = &l->first;
 	c->priv = l;
-	c->fd = nbd_aio_get_fd(h);
 	return 0;
 }
 
@@ -42,6 +53,7 @@ static void by_libnbd_close(struct nbd_conn *c)
 	if (!c->in_flight && nbd_aio_is_ready(l->h) == 1)
 		nbd_aio_disconnect(l->h, 0);
 	nbd_close(l->h);
+	close(c->fd);
 	free(l);
 }
 
@@ -101,17 +113,22 @@ static int64_t queue_read(struct by_libnbd *l, struct nbd_slot *s)
 	return nbd_aio_pread_structured(l->h, s->buf, s->len, s->offset, chunk, last, s->flags);
 }
 
-/* What is wrong with a connection that libnbd has given up. */
+/*
+ * What is wrong with a connection that libnbd has given up. Of a server that has left, GnuTLS
+ * says that a packet is no good, or that it cannot send.
+ */
 static int explain(struct nbd_conn *c)
 {
 	struct by_libnbd *l = c->priv;
+	const char *error = nbd_get_error();
 	int err = nbd_get_errno();
+	bool own = !err || err == EPROTO;
 
 	if (nbd_aio_is_closed(l->h) == 1 || err == ENOTCONN || err == EPIPE)
 		return -ECONNRESET;
-	if (err && err != EPROTO)
-		return -err;
-	return nbd_fault(c->client, "%s", nbd_get_error());
+	if ((!own || (error && strstr(error, "gnutls"))) && socket_hung_up(c->fd))
+		return -ECONNRESET;
+	return own ? nbd_fault(c->client, "%s", error ? : "no reason given") : -err;
 }
 
 static void by_libnbd_queue(struct nbd_conn *c, struct nbd_slot *s)

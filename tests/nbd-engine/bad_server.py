@@ -70,9 +70,12 @@ class Session:
 
     def handshake(self):
         server = self.server
+        greeting = struct.pack(">QQH", nbd.NBDMAGIC, nbd.IHAVEOPT, nbd.FIXED_NEWSTYLE | nbd.NO_ZEROES)
         if server.act == "no_greeting":
             threading.Event().wait()
-        self.send(struct.pack(">QQH", nbd.NBDMAGIC, nbd.IHAVEOPT, nbd.FIXED_NEWSTYLE | nbd.NO_ZEROES))
+        if server.act == "dribble_handshake":
+            self.dribble(greeting)
+        self.send(greeting)
         if server.act == "leave_handshake":
             raise Gone
         self.take(4)
@@ -83,6 +86,8 @@ class Session:
                 self.structured = True
                 self.option_reply(option, nbd.REP_ACK)
             elif option == nbd.OPT_GO:
+                while server.act == "flood_handshake":
+                    self.option_reply(option, nbd.REP_INFO, struct.pack(">H4s", 2, b"word"))
                 self.option_reply(option, 3, struct.pack(">HQH", 0, server.size, server.flags))
                 if server.max:
                     self.option_reply(option, 3, struct.pack(
@@ -129,7 +134,7 @@ class Session:
         self.send(self.read_reply(cookie, offset, bytes(n))[:-(n // 2)])
 
     act_answer = answer
-    act_no_greeting = act_leave_handshake = None
+    act_no_greeting = act_leave_handshake = act_dribble_handshake = act_flood_handshake = None
 
     # Replies that belong to no request
 

@@ -6,6 +6,8 @@
 for serialize in 1 0; do
 	jobs_badly --create_serialize=$serialize --bs=4k --size=1m <<END
 no_greeting act=no_greeting|no answer for 1 s (stuck_timeout)|--rw=read --stuck_timeout=1
+dribbles act=dribble_handshake|no answer for 1 s (stuck_timeout)|--rw=read --stuck_timeout=1
+floods act=flood_handshake|no answer for 1 s (stuck_timeout)|--rw=read --stuck_timeout=1
 leaves act=leave_handshake|cannot connect|--rw=read
 empty size=0|size 0|--rw=read
 ro_write flags=ro|the export is read-only|--rw=write
