@@ -166,7 +166,7 @@ static void iothreads_json(struct daemon *d, struct json *w)
 	for (unsigned int i = 0; i < d->o.iothreads; i++) {
 		struct iothread *it = &d->lanes[i].it;
 
-		iothread_sample_cpu(it);
+		iothread_sample(it);
 		iothread_stats_json(w, it);
 	}
 	json_close_array(w);

@@ -46,6 +46,15 @@ static uint64_t suppressed_calls(const struct iothread_stats *s)
 	return batches > calls ? batches - calls : 0;
 }
 
+/* null for one without an end */
+static void window(struct json *w, const char *key, const counter_t *c)
+{
+	if (counter_get(c) == POLL_FOREVER)
+		json_str(w, key, NULL);
+	else
+		json_counter(w, key, c);
+}
+
 static void polling(struct json *w, const struct iothread_stats *s)
 {
 	json_counter(w, "turns", &s->turns);
@@ -53,13 +62,14 @@ static void polling(struct json *w, const struct iothread_stats *s)
 	json_counter(w, "poll_hits", &s->poll_hits);
 	json_counter(w, "poll_misses", &s->poll_misses);
 	json_counter(w, "yields", &s->yields);
-	json_counter(w, "sleeps", &s->sleeps);
+	json_counter(w, "waits", &s->waits);
 	json_counter(w, "wakeups", &s->wakeups);
+	json_counter(w, "sleeps", &s->sleeps);
 
 	json_open_object(w, "window_ns");
-	json_counter(w, "now", &s->window_now);
-	json_counter(w, "min", &s->window_min);
-	json_counter(w, "max", &s->window_max);
+	window(w, "now", &s->window_now);
+	window(w, "min", &s->window_min);
+	window(w, "max", &s->window_max);
 	json_close_object(w);
 
 	json_open_object(w, "source_window_ns");

@@ -31,8 +31,9 @@ struct iothread_stats {
 	counter_t poll_hits;		/* polling phases that found work */
 	counter_t poll_misses;		/* polling phases that ran out */
 	counter_t yields;		/* polling for ever, to others that wanted the CPU */
-	counter_t sleeps;
-	counter_t wakeups;		/* sleeps that ended with work */
+	counter_t waits;		/* for events, however long; most may be there already */
+	counter_t wakeups;		/* waits that ended with work */
+	counter_t sleeps;		/* waits in which the thread slept: as iothread_sample() saw it */
 	counter_t window_now;
 	counter_t window_min;
 	counter_t window_max;
@@ -47,7 +48,7 @@ struct iothread_stats {
 	struct hist batch;		/* requests taken from a queue at once */
 	struct hist service_ns;		/* taken to returned, of requests not done at once */
 	counter_t tid;
-	counter_t user_ns;		/* CPU time and switches: as iothread_sample_cpu() saw them */
+	counter_t user_ns;		/* CPU time and switches: as iothread_sample() saw them */
 	counter_t system_ns;
 	counter_t voluntary;
 	counter_t involuntary;

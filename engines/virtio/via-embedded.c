@@ -191,7 +191,7 @@ static void embedded_stats(struct shared_device *dev, unsigned int index, struct
 	options_json(w, vhost_user_blk_program.table, &e->o);
 	json_close_object(w);
 	json_open_array(w, "iothreads");
-	iothread_sample_cpu(&eq->lane.it);
+	iothread_sample(&eq->lane.it);
 	iothread_stats_json(w, &eq->lane.it);
 	json_close_array(w);
 }

@@ -89,11 +89,12 @@ static bool submit_through_all(struct channel *c, struct blk_request *r)
 
 	r->channel = c;
 	r->delayed = false;
-	if (c->trace)
-		note_start(c, r);
 	if (config->request_cost_ns)
 		clock_burn(config->request_cost_ns);
 	notify_nobody(c);
+	/* What a request costs is the way to the backend, as a block layer is. */
+	if (c->trace)
+		note_start(c, r);
 	if (config->aio || timed)
 		r->taken_ns = clock_ns();
 	if (timed)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -64,6 +65,14 @@ static const struct event_source_ops wake_ops = {
 	.put_off = true,
 };
 
+static uint64_t switches_so_far(void)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_THREAD, &ru);
+	return ru.ru_nvcsw;
+}
+
 static void *iothread_main(void *arg)
 {
 	struct iothread *it = arg;
@@ -72,6 +81,7 @@ static void *iothread_main(void *arg)
 	/* The default slack of 50 us would be added to any timed sleep of this thread. */
 	prctl(PR_SET_TIMERSLACK, 1);
 	counter_set(&it->stats.tid, syscall(SYS_gettid));
+	it->first_switches = switches_so_far();
 	iothread_loop(it);
 	return NULL;
 }
@@ -120,6 +130,7 @@ int iothread_start(struct iothread *it, unsigned int index, const cpu_set_t *cpu
 	counter_set(&it->stats.window_min, policy->window_ns);
 	counter_set(&it->stats.window_max, policy->window_ns);
 	it->unclocked = policy->clock_every;
+	it->untimed = UINT_MAX;
 	pthread_mutex_init(&it->call_lock, NULL);
 	sem_init(&it->call_done, 0, 0);
 	it->wake = (struct event_source) { .ops = &wake_ops, .fd = -1 };
@@ -190,9 +201,21 @@ void iothread_call(struct iothread *it, void (*fn)(void *arg), void *arg)
 	pthread_mutex_unlock(&it->call_lock);
 }
 
-static void sample_cpu(void *arg)
+/*
+ * The kernel alone knows which waits were sleeps, and tells only how often the thread slept, be
+ * it for events or for a lock. Asking at each wait would cost a system call.
+ */
+static void sample_sleeps(struct iothread_stats *s, uint64_t switches)
 {
-	struct iothread_stats *s = arg;
+	uint64_t waits = counter_get(&s->waits);
+
+	counter_set(&s->sleeps, switches < waits ? switches : waits);
+}
+
+static void sample(void *arg)
+{
+	struct iothread *it = arg;
+	struct iothread_stats *s = &it->stats;
 	struct rusage ru;
 
 	getrusage(RUSAGE_THREAD, &ru);
@@ -200,13 +223,19 @@ static void sample_cpu(void *arg)
 	counter_set(&s->system_ns, timeval_ns(&ru.ru_stime));
 	counter_set(&s->voluntary, ru.ru_nvcsw);
 	counter_set(&s->involuntary, ru.ru_nivcsw);
+	sample_sleeps(s, ru.ru_nvcsw - it->first_switches);
+	iothread_count_polling(it);
+	for (unsigned int i = 0; i < it->nr_sources; i++) {
+		if (it->source[i]->ops->sample)
+			it->source[i]->ops->sample(it->source[i]);
+	}
 }
 
 /**
- * iothread_sample_cpu - bring the CPU time and switches in its stats up to date
+ * iothread_sample - bring those figures up to date that are not counted as they arise
  * @it: the iothread
  */
-void iothread_sample_cpu(struct iothread *it)
+void iothread_sample(struct iothread *it)
 {
-	iothread_call(it, sample_cpu, &it->stats);
+	iothread_call(it, sample, it);
 }

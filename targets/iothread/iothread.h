@@ -23,6 +23,7 @@ struct event_source;
  * @disarm: turn notifications off, as the thread is awake and looks itself
  * @woken: its fd ended a sleep; may be NULL
  * @dispatch: do the work that is there; finding none is fine
+ * @sample: bring figures up to date that are not counted as they arise; may be NULL
  * @put_off: not a device's queue or completion ring: a call, a worker that is done, a socket.
  *	The fixed-1024 policy polls none of these
  */
@@ -32,6 +33,7 @@ struct event_source_ops {
 	void (*disarm)(struct event_source *s);
 	void (*woken)(struct event_source *s);
 	void (*dispatch)(struct event_source *s);
+	void (*sample)(struct event_source *s);
 	bool put_off;
 };
 
@@ -111,6 +113,10 @@ struct iothread {
 	int epoll_fd;
 	struct deferred *deferred;
 	uint64_t wakeup_cost_ns;	/* CPU time to burn after a sleep */
+	uint64_t forever_since;		/* polls for ever since then, by the clock; 0 while it does not */
+	uint64_t worked_ns;		/* of that, estimated to be its handlers', and not accounted for yet */
+	unsigned int untimed;		/* turns until the handlers' time is taken */
+	uint64_t first_switches;	/* voluntary ones of the thread before it entered its loop */
 	struct event_source wake;	/* another thread has a call for this one */
 
 	atomic_bool call_pending;
@@ -125,12 +131,13 @@ int iothread_start(struct iothread *it, unsigned int index, const cpu_set_t *cpu
 		   const struct poll_policy *policy);
 void iothread_stop(struct iothread *it);
 void iothread_call(struct iothread *it, void (*fn)(void *arg), void *arg);
-void iothread_sample_cpu(struct iothread *it);
+void iothread_sample(struct iothread *it);
 int iothread_add_source(struct iothread *it, struct event_source *s);
 void iothread_watch_source(struct iothread *it, struct event_source *s, uint32_t events);
 void iothread_remove_source(struct iothread *it, struct event_source *s);
 void event_source_rearm(struct event_source *s);
 void iothread_loop(struct iothread *it);
+void iothread_count_polling(struct iothread *it);
 void iothread_run_deferred(struct iothread *it);
 void iothread_defer(struct iothread *it, struct deferred *d);
 

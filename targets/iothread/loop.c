@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <limits.h>
 #include <sys/epoll.h>
 #include "base/clock.h"
-#include "targets/iothread/iothread.h"
+#include "base/cpu.h"
+#include "targets/iothread/zones.h"
 
 #define EVENTS_MAX	64
 
@@ -16,36 +18,34 @@
 #define PASSES_PER_LOOK		1024
 #define PASSES_CROWDED		16
 
-/* The zones of it->source, see struct iothread: a source goes one up or down at a time. */
+/* While the thread polls for ever, the handlers of one turn in so many are timed: a prime, lest it keeps step with them. */
+#define TURNS_PER_TIMED		127
 
-static void put(struct iothread *it, unsigned int at, struct event_source *s)
+/**
+ * iothread_count_polling - bring the time spent polling for ever up to date
+ * @it: the iothread; called in it when that begins or ends, and for a look at its figures
+ *
+ * A thread that polls for ever reads no clock for it. Its time is its handlers', which some
+ * turns tell, or it is that of polling; the CPU time given to others counts as well.
+ */
+void iothread_count_polling(struct iothread *it)
 {
-	it->source[at] = s;
-	s->index = at;
-}
+	bool forever = it->policy.window_ns == POLL_FOREVER;
+	uint64_t now, spent;
 
-static void exchange(struct iothread *it, unsigned int a, unsigned int b)
-{
-	struct event_source *s = it->source[a];
-
-	put(it, a, it->source[b]);
-	put(it, b, s);
-}
-
-static void wake_up(struct iothread *it, struct event_source *s)
-{
-	if (s->index >= it->nr_awake)
-		exchange(it, s->index, it->nr_awake++);
-}
-
-static void start_polling(struct iothread *it, struct event_source *s)
-{
-	exchange(it, s->index, it->nr_polled++);
-	s->active_ns = it->now;
-	if (it->nr_polled == 1)
-		it->idle_ns = it->now + it->policy.idle_ns;
-	if (s->armed)
-		it->polled_armed = true;
+	if (!forever && !it->forever_since)
+		return;
+	now = clock_ns();
+	spent = it->forever_since ? now - it->forever_since : 0;
+	if (spent > it->worked_ns) {
+		counter_add(&it->stats.poll_ns, spent - it->worked_ns);
+		it->worked_ns = 0;
+	} else {
+		it->worked_ns -= spent;
+	}
+	if (forever != !!it->forever_since)
+		it->untimed = forever ? TURNS_PER_TIMED : UINT_MAX;
+	it->forever_since = forever ? now : 0;
 }
 
 static void show_window(struct iothread *it)
@@ -55,6 +55,7 @@ static void show_window(struct iothread *it)
 
 	if (window == counter_get(&s->window_now))
 		return;
+	iothread_count_polling(it);
 	counter_set(&s->window_now, window);
 	if (window < counter_get(&s->window_min))
 		counter_set(&s->window_min, window);
@@ -62,7 +63,11 @@ static void show_window(struct iothread *it)
 		counter_set(&s->window_max, window);
 }
 
-static void polled_changed(struct iothread *it)
+/**
+ * iothread_polled_changed - other sources than before are polled now
+ * @it: the iothread; called in it
+ */
+void iothread_polled_changed(struct iothread *it)
 {
 	struct poll_policy *p = &it->policy;
 
@@ -88,27 +93,38 @@ static bool arm(struct event_source *s)
 	return s->ops->arm(s);
 }
 
-static bool take_events(struct iothread *it, int timeout)
+static int wait_for_events(struct iothread *it, struct epoll_event ev[EVENTS_MAX], int timeout)
 {
-	struct epoll_event ev[EVENTS_MAX];
 	int n;
 
 	/* io_uring interrupts the thread to have it do its part; what that brought is there then. */
 	do {
 		n = epoll_wait(it->epoll_fd, ev, EVENTS_MAX, timeout);
 	} while (n < 0 && errno == EINTR);
+	return n;
+}
 
+static bool hand_out(struct iothread *it, const struct epoll_event ev[EVENTS_MAX], int n)
+{
 	for (int i = 0; i < n; i++) {
 		struct event_source *s = ev[i].data.ptr;
 
 		s->ready = true;
 		s->events = ev[i].events;
-		wake_up(it, s);
+		zone_wake(it, s);
 		if (s->ops->woken)
 			s->ops->woken(s);
 	}
 	it->look_ns = it->now + LOOK_NS;
 	return n > 0;
+}
+
+/* Look at those that only epoll knows of. */
+static bool look(struct iothread *it)
+{
+	struct epoll_event ev[EVENTS_MAX];
+
+	return hand_out(it, ev, wait_for_events(it, ev, 0));
 }
 
 /* Those polled for too long without success go back to notifications. */
@@ -121,13 +137,13 @@ static void drop_idle(struct iothread *it)
 		uint64_t until = it->source[i]->active_ns + idle_ns;
 
 		if (it->now >= until)
-			exchange(it, i, --it->nr_polled);
+			zone_exchange(it, i, --it->nr_polled);
 		else if (until < first)
 			first = until;
 	}
 	it->idle_ns = first;
 	if (it->nr_polled != before)
-		polled_changed(it);
+		iothread_polled_changed(it);
 }
 
 /* What is awake and not polled is armed and left to epoll, unless it has work. */
@@ -142,7 +158,7 @@ static bool settle(struct iothread *it)
 			s->ready = true;
 			found = true;
 		} else {
-			exchange(it, i, --it->nr_awake);
+			zone_exchange(it, i, --it->nr_awake);
 		}
 	}
 	return found;
@@ -175,8 +191,7 @@ static bool poll_window(struct iothread *it)
 {
 	uint64_t start = it->now;
 	unsigned int every = it->policy.clock_every, left = every;
-	/* QEMU's first version was deaf to all others until its window was over. */
-	bool looks = every == 1 && it->nr_awake < it->nr_sources;
+	bool looks = !it->policy.deaf && it->nr_awake < it->nr_sources;
 
 	for (;;) {
 		bool found = poll_sources(it, every == 1 ? it->now : 0);
@@ -187,7 +202,7 @@ static bool poll_window(struct iothread *it)
 		}
 		it->now = clock_ns();
 		if (!found && looks && it->now >= it->look_ns)
-			found = take_events(it, 0);
+			found = look(it);
 		if (found || it->now - start >= it->policy.window_ns) {
 			counter_add(&it->stats.poll_ns, it->now - start);
 			counter_add(found ? &it->stats.poll_hits : &it->stats.poll_misses, 1);
@@ -234,6 +249,7 @@ static void poll_for_ever(struct iothread *it)
 		crowd_look(&it->crowd, clock_ns(), false);
 		counter_set(&it->stats.yields, it->crowd.yields);
 	}
+	counter_add(&it->stats.poll_hits, 1);
 }
 
 static bool poll_phase(struct iothread *it)
@@ -271,29 +287,60 @@ static bool arm_polled(struct iothread *it)
 	return found;
 }
 
+/*
+ * Wait until woken, and burn what being woken costs. Only a wait that found nothing to begin
+ * with was a sleep, which takes a look of its own; without a cost nobody has to know.
+ */
+static int sleep_at_a_cost(struct iothread *it, struct epoll_event ev[EVENTS_MAX])
+{
+	int n = wait_for_events(it, ev, 0);
+
+	if (n)
+		return n;
+	n = wait_for_events(it, ev, -1);
+	clock_burn(it->wakeup_cost_ns);
+	return n;
+}
+
 static void sleep_phase(struct iothread *it)
 {
-	counter_add(&it->stats.sleeps, 1);
-	if (take_events(it, -1))
-		counter_add(&it->stats.wakeups, 1);
-	if (it->wakeup_cost_ns)
-		clock_burn(it->wakeup_cost_ns);
+	struct epoll_event ev[EVENTS_MAX];
+	int n;
+
+	counter_add(&it->stats.waits, 1);
+	n = unlikely(it->wakeup_cost_ns) ? sleep_at_a_cost(it, ev) : wait_for_events(it, ev, -1);
 	it->now = clock_ns();
-	it->look_ns = it->now + LOOK_NS;
+	if (hand_out(it, ev, n))
+		counter_add(&it->stats.wakeups, 1);
+}
+
+/* Whether one of those that are not polled, and not left to epoll either, has work */
+static bool others_have_work(struct iothread *it)
+{
+	return it->nr_awake > it->nr_polled && settle(it);
 }
 
 /* Poll, then sleep, until a source has work. */
 static void wait_for_work(struct iothread *it)
 {
-	bool found = it->nr_awake > it->nr_polled && settle(it);
+	bool polls = it->nr_polled && it->policy.window_ns;
+	bool hit = false, found;
 
-	if (!found && it->nr_polled && it->policy.window_ns && poll_phase(it)) {
+	if (unlikely(it->policy.deaf && polls)) {
+		hit = poll_phase(it);
+		found = others_have_work(it);
+	} else {
+		found = others_have_work(it);
+		hit = !found && polls && poll_phase(it);
+	}
+
+	if (hit) {
 		if (looks_due(it))
-			take_events(it, 0);
+			look(it);
 	} else if (found || arm_polled(it)) {
 		it->now = clock_ns();
 		if (looks_due(it))
-			take_events(it, 0);
+			look(it);
 	} else {
 		sleep_phase(it);
 	}
@@ -309,10 +356,10 @@ static void admit(struct iothread *it)
 		struct event_source *s = it->source[i];
 
 		if (s->ready && p->ops->joins(p, s, it->now))
-			start_polling(it, s);
+			zone_start_polling(it, s);
 	}
 	if (it->nr_polled != before)
-		polled_changed(it);
+		iothread_polled_changed(it);
 }
 
 static void learn(struct iothread *it, uint64_t waited_ns)
@@ -359,6 +406,26 @@ void iothread_run_deferred(struct iothread *it)
 	}
 }
 
+static void do_work(struct iothread *it)
+{
+	dispatch_ready(it);
+	iothread_run_deferred(it);
+}
+
+/* The same, for a figure: what reading the clock takes is not part of it. */
+static void time_work(struct iothread *it)
+{
+	uint64_t before = clock_ns(), start = clock_ns(), end;
+
+	do_work(it);
+	end = clock_ns();
+	if (!it->forever_since)
+		return;
+	it->untimed = TURNS_PER_TIMED;
+	if (end - start > start - before)
+		it->worked_ns += (end - start - (start - before)) * TURNS_PER_TIMED;
+}
+
 /* Wait for work, then do it. */
 static void turn(struct iothread *it)
 {
@@ -378,8 +445,10 @@ static void turn(struct iothread *it)
 		admit(it);
 	if (p->learns)
 		learn(it, it->now - start);
-	dispatch_ready(it);
-	iothread_run_deferred(it);
+	if (unlikely(!--it->untimed))
+		time_work(it);
+	else
+		do_work(it);
 }
 
 /**
@@ -388,107 +457,7 @@ static void turn(struct iothread *it)
  */
 void iothread_loop(struct iothread *it)
 {
+	iothread_count_polling(it);
 	while (!it->stop)
 		turn(it);
-}
-
-/* Who never sleeps needs no epoll, which a socket's sender would have to pay for. */
-static bool watches(const struct iothread *it)
-{
-	return it->policy.ops != &poll_busy;
-}
-
-/**
- * iothread_add_source - let an iothread serve a source
- * @it: the iothread; called in it, or before it runs
- * @s: the source; looked at in the next turn whether its fd is readable or not
- *
- * Return: 0, -ENOSPC with IOTHREAD_SOURCES sources, or what epoll said.
- */
-int iothread_add_source(struct iothread *it, struct event_source *s)
-{
-	const struct poll_policy_ops *policy = it->policy.ops;
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.ptr = s };
-
-	if (it->nr_sources == IOTHREAD_SOURCES)
-		return -ENOSPC;
-	if (s->fd >= 0 && watches(it) && epoll_ctl(it->epoll_fd, EPOLL_CTL_ADD, s->fd, &ev))
-		return -errno;
-	s->armed = false;
-	s->ready = false;
-	s->it = it;
-	s->window_ns = 0;
-	s->jiffy = 0;
-	s->work = 0;
-	put(it, it->nr_sources, s);
-	exchange(it, it->nr_sources++, it->nr_awake++);
-	if (policy->at_once && policy->at_once(s))
-		start_polling(it, s);
-	return 0;
-}
-
-/**
- * iothread_watch_source - change what of a source's fd wakes a sleeping thread
- * @it: the iothread; called in it
- * @s: one of its sources
- * @events: EPOLLIN, which is what it begins with, and others; what is there already counts
- *	as news
- */
-void iothread_watch_source(struct iothread *it, struct event_source *s, uint32_t events)
-{
-	struct epoll_event ev = { .events = events | EPOLLET, .data.ptr = s };
-
-	if (watches(it))
-		epoll_ctl(it->epoll_fd, EPOLL_CTL_MOD, s->fd, &ev);
-}
-
-/**
- * iothread_remove_source - stop serving a source
- * @it: the iothread; called in it
- * @s: the source; its fd is the caller's to close
- *
- * The last source of each zone takes the place of one before. dispatch_ready() walks
- * downwards, so that it misses none that way.
- */
-void iothread_remove_source(struct iothread *it, struct event_source *s)
-{
-	unsigned int polled = it->nr_polled;
-
-	if (s->fd >= 0 && watches(it))
-		epoll_ctl(it->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-	if (s->index < it->nr_polled)
-		exchange(it, s->index, --it->nr_polled);
-	if (s->index < it->nr_awake)
-		exchange(it, s->index, --it->nr_awake);
-	exchange(it, s->index, --it->nr_sources);
-	s->it = NULL;
-	if (it->nr_polled != polled)
-		polled_changed(it);
-}
-
-/**
- * event_source_rearm - what a source waits for has changed, so arm it again before a sleep
- * @s: the source; called in its iothread, if it has one
- */
-void event_source_rearm(struct event_source *s)
-{
-	if (!s->armed)
-		return;
-	s->armed = false;
-	if (s->it)
-		wake_up(s->it, s);
-}
-
-/**
- * iothread_defer - run something once at the end of this turn
- * @it: the iothread; called in it
- * @d: what to run; asking twice is as good as once
- */
-void iothread_defer(struct iothread *it, struct deferred *d)
-{
-	if (d->queued)
-		return;
-	d->queued = true;
-	d->next = it->deferred;
-	it->deferred = d;
 }

@@ -75,6 +75,7 @@ struct poll_policy_ops {
  * @idle_ns: a source without work for that long is polled no more; 0 for never
  * @clock_every: passes over the sources between two looks at the clock
  * @one_by_one: a pass is one source, the next one each time
+ * @deaf: whatever is not polled waits until the window is over
  * @clocked: the loop must read the clock before each wait
  * @learns: @ops->learn is there
  */
@@ -87,6 +88,7 @@ struct poll_policy {
 	uint64_t idle_ns;
 	unsigned int clock_every;
 	bool one_by_one;
+	bool deaf;
 	bool clocked;
 	bool learns;
 };

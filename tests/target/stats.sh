@@ -28,7 +28,7 @@ holds both.json "jobs[0]['read']['total_ios'] > 0" \
 holds stats.json "sums('requests', 'unsupported') == 0" "sums('errors') == 0" \
 	"d['uptime_ns'] > 10**9" "d['options']['poll'] == 'adaptive'" \
 	"[t['name'] for t in threads] == ['iothread0', 'iothread1']" \
-	"sums('wakeups') <= sums('sleeps')" "sums('cpu', 'user_ns') + sums('cpu', 'system_ns') > 0" \
+	"sums('wakeups') <= sums('waits')" "sums('sleeps') <= min(sums('waits'), sums('switches', 'voluntary'))" "sums('cpu', 'user_ns') + sums('cpu', 'system_ns') > 0" \
 	"sums('switches', 'voluntary') > 0" "all(t['window_ns']['max'] <= 32768 for t in threads)" \
 	"all(t['window_ns']['min'] <= t['window_ns']['now'] <= t['window_ns']['max'] for t in threads)" \
 	"sums('notifications', 'sent') > 0" "sums('notifications', 'received') > 0"

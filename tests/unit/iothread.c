@@ -29,6 +29,7 @@ struct fake {
 	atomic_uint polls;
 	atomic_bool kicks_on;
 	bool always;			/* there is always more to do */
+	atomic_uint kicks;		/* that its handler has sent itself */
 	void (*hook)(struct fake *f);	/* part of its handler */
 };
 
@@ -321,6 +322,100 @@ static void test_calls_are_put_off(void **state)
 	assert_true(answers);
 }
 
+/* What is put off has work all the time, and the window is polled to its end all the same, or to a hit. */
+static void test_windows_come_first(void **state)
+{
+	const struct poll_config config = { .mode = POLL_FIXED_1024, .max_ns = MS };
+
+	(void)state;
+	start(&config, 0, 2);
+	fake[1].always = true;
+	fake[1].source.ops = &put_off_ops;
+	add_all(2);
+	for (unsigned int i = 0; i < 20; i++) {
+		post(&fake[0]);
+		assert_true(served_within(&fake[0], 5000 * MS));
+	}
+	assert_true(atomic_load(&fake[0].polls) > 0);
+	assert_true(counter_get(&it.stats.poll_hits) > 0);
+	usleep(20000);
+	assert_true(counter_get(&it.stats.poll_misses) > 0);
+	/* Each turn that was left to what is put off has cost a window. */
+	iothread_sample(&it);
+	assert_true(counter_get(&it.stats.turns) <= counter_get(&it.stats.poll_hits) +
+						    counter_get(&it.stats.poll_misses) + 8);
+	stop(2);
+}
+
+static uint64_t cpu_ns(void)
+{
+	iothread_sample(&it);
+	return counter_get(&it.stats.user_ns) + counter_get(&it.stats.system_ns);
+}
+
+#define KICKS	50
+
+/* A driver kicks while its request is being handled: the next wait for events ends at once. */
+static void kick_again(struct fake *f)
+{
+	uint64_t one = 1;
+
+	if (atomic_fetch_add(&f->kicks, 1) + 1 < KICKS)
+		assert_int_equal(write(f->source.fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* A wait that ends at once is not a sleep, and costs no wake-up. */
+static void test_waits_and_sleeps(void **state)
+{
+	const struct poll_config config = config_of(POLL_OFF);
+	uint64_t before, begin, waits, sleeps;
+
+	(void)state;
+	start(&config, 0, 1);
+	fake[0].hook = kick_again;
+	add_all(1);
+	usleep(20000);
+	before = cpu_ns();
+	/* Nobody but the thread uses it, and that is asleep, or soon will be. */
+	it.wakeup_cost_ns = 20 * MS;
+	waits = counter_get(&it.stats.waits);
+	sleeps = counter_get(&it.stats.sleeps);
+	atomic_store(&fake[0].kicks, 0);
+	post(&fake[0]);
+	for (begin = clock_ns(); atomic_load(&fake[0].kicks) < KICKS; usleep(1000))
+		assert_true(clock_ns() - begin < 30000 * MS);
+	/* Woken for the post, and for a call or two. */
+	assert_true(cpu_ns() - before < KICKS / 2 * 20 * MS);
+	assert_true(counter_get(&it.stats.waits) - waits >= KICKS);
+	assert_true(counter_get(&it.stats.sleeps) - sleeps < KICKS / 2);
+	stop(1);
+}
+
+/* A thread that polls for ever tells how long, and how often it found work. */
+static void test_busy_figures(void **state)
+{
+	const struct poll_config config = config_of(POLL_BUSY);
+	uint64_t begin = clock_ns(), polled;
+
+	(void)state;
+	start(&config, 0, 1);
+	add_all(1);
+	for (unsigned int i = 0; i < 20; i++) {
+		post(&fake[0]);
+		assert_true(served_within(&fake[0], 5000 * MS));
+	}
+	usleep(20000);
+	iothread_sample(&it);
+	polled = counter_get(&it.stats.poll_ns);
+	/* By the wall clock, as whoever has the CPU meanwhile has it in this thread's polling. */
+	assert_true(polled >= 20 * MS);
+	assert_true(polled <= clock_ns() - begin);
+	assert_true(counter_get(&it.stats.poll_hits) >= 20);
+	assert_int_equal(counter_get(&it.stats.waits), 0);
+	assert_int_equal(counter_get(&it.stats.sleeps), 0);
+	stop(1);
+}
+
 /* How many descriptors an epoll instance watches */
 static unsigned int watched(int epoll_fd)
 {
@@ -416,6 +511,9 @@ int main(void)
 		cmocka_unit_test(test_idle_sources_leave),
 		cmocka_unit_test(test_rate_ends),
 		cmocka_unit_test(test_calls_are_put_off),
+		cmocka_unit_test(test_windows_come_first),
+		cmocka_unit_test(test_waits_and_sleeps),
+		cmocka_unit_test(test_busy_figures),
 		cmocka_unit_test(test_busy_watches_nothing),
 		cmocka_unit_test(test_handlers_move_sources),
 	};
