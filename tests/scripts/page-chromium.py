@@ -20,7 +20,7 @@ import chromium
 import fakes
 import made_up
 from dataplane_lib.read import digest
-from dataplane_lib.run import session
+from dataplane_lib.report import write
 from dataplane_lib.errors import Refused
 
 ARTEFACTS = Path(os.environ.get("B", fakes.ROOT / "build")).resolve() / "artefacts"
@@ -48,7 +48,7 @@ def made(place):
     (place / "failed" / "meta.json").write_text(json.dumps(meta))
     for name in ("one", "many", "along", "ab", "failed"):
         with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Refused):
-            session.report(place / name)
+            write.report(place / name)
         out[name] = place / name / "report.html"
     return out
 

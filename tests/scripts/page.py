@@ -13,7 +13,7 @@ from pathlib import Path
 import fakes  # noqa: F401
 import made_up
 from dataplane_lib.report import page_table, picture
-from dataplane_lib.run import session
+from dataplane_lib.report import write
 from dataplane_lib.errors import Refused
 
 
@@ -21,7 +21,7 @@ def report(place):
     """(what report printed, the page)."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        session.report(place)
+        write.report(place)
     return said.getvalue(), (place / "report.html").read_text()
 
 
@@ -71,7 +71,7 @@ class Pages(unittest.TestCase):
         path = next((self.place / "raw").glob("*/run.json"))
         path.write_text(json.dumps({**json.loads(path.read_text()), "status": "failed", "reason": "fio: <no room>"}))
         with self.assertRaisesRegex(Refused, "no room"):
-            session.report(self.place)
+            write.report(self.place)
         page = (self.place / "report.html").read_text()
         self.assertIn("This is no result", page)
         self.assertIn("fio: &lt;no room&gt;", page)

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 import fakes
-from dataplane_lib.run import runner
+from dataplane_lib import files
 
 # What goes wrong, and a word of the reason that must be given.
 FIO = {"exit": "made-up trouble", "job-error": "error is 5", "total-err": "total_err is 2",
@@ -92,7 +92,7 @@ class Refused(unittest.TestCase):
 
         def make():
             gate.wait()
-            made.append(runner.new_directory(self.dir, "x"))
+            made.append(files.new_directory(self.dir, "x"))
         threads = [threading.Thread(target=make) for _ in range(8)]
         for thread in threads:
             thread.start()

@@ -4,12 +4,12 @@
 import sys
 from dataclasses import replace
 
-from .. import units
+from .. import files, units
 from . import options
+from .execute import execute
 from ..judge import gate
 from ..model import ab_arms, metrics, server, study, studyfile, targets
-from ..read import digest
-from ..run import pairing, session
+from ..run import pairing
 from ..stats import ranks
 from ..errors import Refused
 
@@ -31,8 +31,7 @@ def run(args):
                  "restore": args.restore, "fail_if": args.fail_if, "stopped": "", "notes": _notes(specs, args)}
         arms = chosen.arms()
         states = {arm.name: command for arm, command in zip(arms, (args.set_a, args.set_b)) if command}
-        out = session.execute(chosen, args.argv, args.out, args.cpus,
-                              pairing.Pairs(arms, plan, states, args.restore, about))
+        out = execute(chosen, args, pairing.Pairs(arms, plan, states, args.restore, about))
     except Refused as err:
         if condition is None:
             raise
@@ -41,7 +40,7 @@ def run(args):
         return gate.UNRESOLVED
     if condition is None:
         return 0
-    code, text = gate.status(digest.read_json(out / "result.json"), condition)
+    code, text = gate.status(files.read_json(out / "result.json"), condition)
     print(text)
     return code
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from .. import paths, units
 from . import ab, doctor, match, matrix, options
+from .execute import execute
 from ..model import peers, studyfile
-from ..report import export
+from ..report import export, write
 from ..run import session
 from ..errors import Refused
 
@@ -118,7 +119,7 @@ def _execute(chosen, args):
     options.apply_factors(chosen, args)
     options.apply(chosen, args)
     options.finish(chosen, args)
-    session.execute(chosen, args.argv, args.out, args.cpus)
+    execute(chosen, args)
 
 
 def _result(text):
@@ -130,7 +131,7 @@ def _result(text):
 
 
 def _report(args):
-    session.report(_result(args.result))
+    write.report(_result(args.result))
 
 
 def _compare(args):

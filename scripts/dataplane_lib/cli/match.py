@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from .. import units
 from . import options
+from .execute import execute
 
 SIZE = "64M"
 _NULL_CO = "driver=null-co,size=67108864"
@@ -74,4 +75,5 @@ def add(command):
 
 def _run(args):
     from ..run import match_run  # scipy takes a while, and other commands have no need of it
-    match_run.run(args)
+    chosen, course = match_run.prepared(args)
+    execute(chosen, args, course)

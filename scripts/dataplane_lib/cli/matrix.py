@@ -2,8 +2,9 @@
 """dataplane matrix: two arms at every point of a grid of workloads."""
 
 from . import options
+from .execute import execute
 from ..model import ab_arms, study, studyfile
-from ..run import order, session
+from ..run import order
 from ..errors import Refused
 
 _STUDY = "dataplane-matrix"
@@ -37,7 +38,7 @@ def _run(args):
     options.apply_factors(chosen, args)
     options.finish(chosen, args)
     course = Original(chosen.arms()) if args.protocol == ORIGINAL else None
-    session.execute(chosen, args.argv, args.out, args.cpus, course)
+    execute(chosen, args, course)
 
 
 def _study(args):

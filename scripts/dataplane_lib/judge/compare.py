@@ -4,12 +4,12 @@
 import os
 from pathlib import Path
 
-from .. import units
+from .. import files, units
 from . import verdict
 from ..model import guest_arm
 from ..read import digest
-from ..report import verdict_table
-from ..run import pairing, session
+from ..report import verdict_table, write
+from ..run import pairing
 from ..stats import few, ranks
 from ..errors import Refused
 
@@ -33,13 +33,13 @@ def compare(before, after, argv, out=None):
     notes = [first] + _notes(*results, before, after)
     for (a, _), one in zip(pairs, found):
         notes += [(f"{a['name']}: " if len(pairs) > 1 else "") + text for text in one.notes]
-    target = session.directory(f"compare-{results[0]['study']['name']}", out)
+    target = files.result_directory(f"compare-{results[0]['study']['name']}", out)
     combined = _combined(results, pairs, (before, after), target, argv)
     combined["warnings"] = notes + combined["warnings"]
     combined["verdict"] = {"level": ranks.LEVEL, "sentences": _sentences(pairs, found),
                            "arms": [{"name": a["name"], "lines": [line.record() for line in one.lines]}
                                     for (a, _), one in zip(pairs, found)]}
-    session.write(combined, target)
+    write.write(combined, target)
     first, *rest = combined["warnings"]
     print("\n".join([f"! {first}", combined["study"]["title"], "", *verdict_table.lines(combined)]))
     print("\n".join(f"! {text}" for text in rest))

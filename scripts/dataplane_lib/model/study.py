@@ -50,7 +50,7 @@ class Study:
 
     GROUPS are lists of factors: the combinations of each group, times those of FACTORS, are the arms. CHOICES
     says what a value of a factor stands for, where that is more than an option or a variable. FORM names how the report
-    tells it, where it does so in a way of its own (session.FORMS); FILL has the file hold
+    tells it, where it does so in a way of its own (report.write.FORMS); FILL has the file hold
     data, since a hole is read without I/O by some servers; CLIENTS are the fio servers that get the job (client.py).
     """
     name: str

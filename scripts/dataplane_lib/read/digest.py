@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """From the raw files of a result to result.json: refused if anything failed."""
 
-import json
 import re
 import statistics
 from collections import Counter
 
+from .. import files
 from ..host import cpu, rtt
 from ..model import guest_arm, metrics, peers
 from . import fiojson, samples
@@ -22,25 +22,15 @@ _TOGETHER = 0.9
 _SERVED = ("read", "write", "flush", "discard", "write_zeroes")
 
 
-def read_json(path):
-    """A JSON file of ours, refused when it is missing or broken."""
-    try:
-        return json.loads(path.read_text())
-    except OSError as err:
-        raise Refused(f"{path}: {err.strerror}") from None
-    except ValueError as err:
-        raise Refused(f"{path}: {err}") from None
-
-
 def digest(result):
     """Everything that a report prints, from the result directory RESULT."""
-    meta = read_json(result / "meta.json")
+    meta = files.read_json(result / "meta.json")
     if meta["status"] != "complete":
         reason = meta.get("reason", "the study did not finish")
         raise Refused(f"{result}: refused: {meta['status']}: {reason}")
     runs, histograms = [], {}
     for directory in sorted((result / "raw").iterdir()):
-        record = read_json(directory / "run.json")
+        record = files.read_json(directory / "run.json")
         try:
             if record["status"] != "complete":
                 raise RunFailed(record.get("reason", record["status"]))
@@ -52,7 +42,7 @@ def digest(result):
             continue
         histograms.setdefault(record["arm"], Counter()).update(fiojson.bins(doc))
         traced = directory / "trace.json"
-        runs.append({"trace": read_json(traced) if traced.exists() else None, "directory": directory.name, "arm": record["arm"],
+        runs.append({"trace": files.read_json(traced) if traced.exists() else None, "directory": directory.name, "arm": record["arm"],
                      "repeat": record["repeat"], "rtt": record["rtt"],
                      "metrics": figures, "threads": threads, "foreign": foreign,
                      "samples": seconds, "jobs": len(doc["jobs"]), "measured_ms": [fiojson.shortest_ms(doc), fiojson.runtime_ms(doc)],
@@ -94,7 +84,7 @@ def run_figures(directory, record, doc, cpus):
         first, last = (when / 1000 - offset for when in samples.together(logs))
         runtime = last - first
     start, end = cpu.steady(last, runtime)
-    taken = read_json(directory / "cpu.json")
+    taken = files.read_json(directory / "cpu.json")
     threads = cpu.window(taken, start, end)
     # What the CPU was used for: the I/Os of the same time, where that is known.
     meanwhile = [v for when, v in seconds if start <= when / 1000 - offset <= end]
@@ -102,12 +92,12 @@ def run_figures(directory, record, doc, cpus):
     if threads is not None:
         figures.update(of_threads(threads, rate))
     if "guest" in record:
-        whole = cpu.window(read_json(directory / "qemu-cpu.json"), start, end)
+        whole = cpu.window(files.read_json(directory / "qemu-cpu.json"), start, end)
         if whole is not None:
             figures["qemu_cpu"] = sum(t["user"] + t["system"] for t in whole.values())
     stats = directory / "target-stats.json"
     if stats.exists():
-        figures.update(served(read_json(stats), figures["iops"], fiojson.total_ios(doc), _merged(directory)))
+        figures.update(served(files.read_json(stats), figures["iops"], fiojson.total_ios(doc), _merged(directory)))
     elif "--stats" in record["target"]:
         raise RunFailed("the target wrote no stats")
     if threads is not None and figures["bw_mib"]:
@@ -155,7 +145,7 @@ def of_threads(threads, rate):
 
 def _merged(directory):
     """I/Os that left fio's engine as a part of another's request (merge=)."""
-    return sum(read_json(path).get("merged", 0) for path in directory.glob("engine.*.json"))
+    return sum(files.read_json(path).get("merged", 0) for path in directory.glob("engine.*.json"))
 
 
 def served(stats, iops, counted, merged=0):

@@ -7,11 +7,10 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from .. import paths, units
+from .. import files, paths, units
 from ..judge import summary
 from ..model import shape
 from . import page_table, table, verdict_table
-from ..run import runner
 
 _SAMPLES = ("Samples are IOPS of all jobs at work, one a second unless the study says otherwise, those of all runs together; 'max/min' "
             "is the fastest job against the slowest. CPU and context switches of the target are those of the whole "
@@ -24,7 +23,7 @@ _LONG, _FIRST = 600, 4
 
 def write(result, pictures, path):
     """Write the page to PATH, in the directory of the result, with PICTURES inside."""
-    runner.write_whole(path, render(result, pictures, path.parent))
+    files.write_whole(path, render(result, pictures, path.parent))
 
 
 def render(result, pictures, place):
@@ -66,7 +65,7 @@ def write_refused(meta, reason, path):
     parts += [_list([f"This is no result: {reason}", "What there is of figures is in the raw files, and cannot be trusted."], "warnings"),
               "<h2>Host</h2>", _facts(meta["host"]), "<h2>To do it again</h2>", f"<pre>{escape(meta['command'])}</pre>",
               "<h2>Files</h2>", _links(path.parent, _FILES[:3]), _raw(path.parent, [])]
-    runner.write_whole(path, _document(title, parts))
+    files.write_whole(path, _document(title, parts))
 
 
 def _document(title, parts):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from .. import paths, units
 from ..cli import match
 from ..model import guest_arm, server, study, studyfile
-from . import pairing, session
+from . import pairing
 from ..stats import fit
 from ..errors import Refused, RunFailed
 from .order import Course, Slot
@@ -112,12 +112,6 @@ class Fitting(Course):
                              "wakeup_cost_ns": before[backend][1], "error": fit.error(found)})
                 self.study.costs[backend] = list(fit.costs(
                     [p for p, place in zip(points, self.grid) if place["backend"] == backend]))
-
-
-def run(args):
-    """Run the match that the command line asks for, and report it."""
-    chosen, course = prepared(args)
-    session.execute(chosen, args.argv, args.out, args.cpus, course)
 
 
 def prepared(args):

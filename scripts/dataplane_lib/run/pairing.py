@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from .. import files
 from ..judge import verdict
 from ..read import digest, fiojson
 from ..stats import ranks
@@ -138,7 +139,7 @@ def _undisturbed(command):
 
 def load_run(directory, cpus):
     """The verdict.Run that DIRECTORY under raw/ holds; where nothing was pinned to the CPUs, their distance is nobody's."""
-    record = digest.read_json(directory / "run.json")
+    record = files.read_json(directory / "run.json")
     doc = fiojson.load(directory / "fio.json")
     figures = digest.run_figures(directory, record, doc, cpus)[0]
     distance = record["rtt"] if cpus["pinned"] else {"before": None, "after": None}

@@ -11,10 +11,8 @@ import shlex
 import shutil
 import tempfile
 import time
-from contextlib import suppress
-from pathlib import Path
 
-from .. import paths
+from .. import files, paths
 from ..host import cpu, rtt
 from ..model import server
 from ..read import fiojson
@@ -26,24 +24,6 @@ _SAMPLE_S = 0.1
 _PATIENCE_S = 60.0
 # What a file is filled with is a repeated piece of so many random bytes.
 _BLOCK = 1 << 20
-
-
-def write_whole(path, text):
-    """Write TEXT to PATH, whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as err:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        # A disk that is full does not tell where.
-        raise OSError(err.errno, err.strerror, str(path)) from None
-
-
-def write_json(path, data):
-    """Write DATA to PATH, whole or not at all."""
-    write_whole(path, json.dumps(data, indent=1) + "\n")
 
 
 class Runner:
@@ -77,7 +57,7 @@ class Runner:
             raise
         finally:
             record["wall_s"] = round(time.monotonic() - started, 3)
-            write_json(directory / "run.json", record)
+            files.write_json(directory / "run.json", record)
             shutil.rmtree(private, ignore_errors=True)
         return fiojson.load(directory / "fio.json")
 
@@ -113,7 +93,7 @@ class Runner:
                             + process.last_line(directory / "target.err"))
         if traced:
             from ..trace import lifecycle  # numpy takes a while, and other studies have no need of it
-            write_json(directory / lifecycle.FILE, lifecycle.keep(private))
+            files.write_json(directory / lifecycle.FILE, lifecycle.keep(private))
 
     def job_of(self, arm):
         """What ARM stands for, and the variables of its job file, with places that nothing is at."""
@@ -274,18 +254,3 @@ def keep_sources(study, out):
         shutil.copyfile(job, out / ("job.fio" if job == study.job else job.name))
     if study.source:
         shutil.copyfile(study.source, out / "study.toml")
-
-
-def new_directory(base, name):
-    """Make and return BASE/DATE-NAME, with -2, -3 … where somebody, maybe just now, has taken that."""
-    stem = f"{time.strftime('%Y-%m-%d')}-{name}"
-    base = Path(base)
-    base.mkdir(parents=True, exist_ok=True)
-    for n in range(1, 10000):
-        path = base / (stem if n == 1 else f"{stem}-{n}")
-        try:
-            path.mkdir()
-            return path
-        except FileExistsError:
-            continue
-    raise RunFailed(f"{base}: no free name for {stem}")

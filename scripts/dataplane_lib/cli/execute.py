@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What every command that measures does in the end: the runs, then their report."""
+
+from ..report import write
+from ..run import session
+from ..errors import Refused
+
+
+def execute(chosen, args, course=None):
+    """Run the study CHOSEN as ARGS say, in the order of COURSE if there is one, and report it; returns the result's directory."""
+    made = session.Session(chosen, args.argv, args.out, args.cpus, course)
+    try:
+        made.run()
+    except (Refused, KeyboardInterrupt):
+        write.refused(made.place, made.meta)
+        raise
+    write.report(made.place)
+    return made.place

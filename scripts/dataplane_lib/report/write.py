@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every form of the report on a result: terminal, page, CSV, pictures."""
+
+import importlib
+from contextlib import suppress
+
+from .. import files
+from ..judge import summary
+from ..read import digest
+from . import page, plot, table, verdict_table
+from ..errors import Refused
+
+# Studies that are told in a way of their own: the module whose tell() puts sentences and tables into result["told"].
+FORMS = {"match": "judge.match_report", "matrix": "judge.matrix_report", "lifecycle": "trace.lifecycle"}
+
+
+def write(result, place):
+    """Every form of the report on RESULT, a digest, into PLACE."""
+    from . import percentiles  # scipy takes a while, and other commands have no need of it
+    files.write_json(place / "result.json", result)
+    table.write_csv(result, place / "result.csv")
+    pictures = plot.draw(result, place / "plot.svg", place / "plot.png")
+    page.write(result, pictures + percentiles.for_page(result, place), place / "report.html")
+
+
+def refused(place, meta):
+    """Write the page of a study in PLACE that ended before its time, as META knows: why, and where to look."""
+    with suppress(OSError):
+        page.write_refused(meta, meta["reason"], place / "report.html")
+
+
+def report(place):
+    """Digest the raw files of a result, write every form of the report, print it."""
+    try:
+        result = digest.digest(place)
+    except Refused as err:
+        # A page of better days must not stay.
+        with suppress(OSError):
+            page.write_refused(files.read_json(place / "meta.json"), str(err).removeprefix(f"{place}: refused: "), place / "report.html")
+        raise
+    if "ab" in result:
+        from ..judge import gate  # scipy takes a while, and other reports have no need of it
+        gate.judge(result, place)
+    form = result["study"].get("form")
+    if form:
+        importlib.import_module(f"dataplane_lib.{FORMS[form]}").tell(result)
+    write(result, place)
+    print(result["study"]["title"] or result["study"]["name"])
+    print()
+    if "verdict" in result:
+        print("\n".join(verdict_table.lines(result)))
+    elif "told" in result:
+        print("\n".join(table.told(result)))
+    else:
+        print("\n".join([*table.terminal(result), "", *(f"* {text}" for text in summary.sentences(result))]))
+    for text in result["warnings"]:
+        print(f"! {text}")
+    if result["rtt_ns"]:
+        print(f"  cache-line round trip between CPUs {result['cpus']['fio']} and "
+              f"{result['cpus']['target']}: {result['rtt_ns']:.0f} ns (median)")
+    print(f"report: {place / 'report.html'}")
