@@ -22,6 +22,24 @@
 #define REST_MIN_NS		1000000
 #define REST_MAX_NS		80000000
 
+/*
+ * How long a real-time thread polls before it sleeps. What takes longer than that on another CPU
+ * is little delayed by a wake-up; what waits for this CPU would else wait for ever.
+ */
+#define REALTIME_POLL_NS	1000000
+
+static bool is_realtime(void)
+{
+	switch (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) {
+	case SCHED_FIFO:
+	case SCHED_RR:
+	case SCHED_DEADLINE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void look(struct crowd *c)
 {
 	struct rusage ru;
@@ -30,7 +48,8 @@ static void look(struct crowd *c)
 	getrusage(RUSAGE_THREAD, &ru);
 	cpu_ns = timeval_ns(&ru.ru_utime) + timeval_ns(&ru.ru_stime);
 	switches = ru.ru_nivcsw + c->rests;
-	c->crowded = switches > c->switches &&
+	c->realtime = is_realtime();
+	c->crowded = !c->realtime && switches > c->switches &&
 		     (switches - c->switches) * CPU_NS_PER_SWITCH >= cpu_ns - c->cpu_ns;
 	c->switches = switches;
 	c->cpu_ns = cpu_ns;
@@ -56,6 +75,19 @@ static void begin_rest(struct crowd *c, uint64_t now_ns)
 	c->rest_until_ns = now_ns + c->rest_ns;
 }
 
+static bool look_realtime(struct crowd *c, uint64_t now_ns)
+{
+	if (!c->resting) {
+		if (!c->began_ns)
+			c->began_ns = now_ns;
+		if (now_ns - c->began_ns < REALTIME_POLL_NS)
+			return false;
+		begin_rest(c, now_ns);
+	}
+	c->rests++;
+	return true;
+}
+
 /**
  * crowd_look - a polling thread has found nothing for a while: let others run if there are any
  * @c: the thread's, zeroed in the beginning
@@ -67,7 +99,9 @@ static void begin_rest(struct crowd *c, uint64_t now_ns)
  * same figure tells when the others have gone.
  *
  * A thread that yields keeps its share of the CPU: of a hundred of them, the one that all the
- * others wait for gets a hundredth. So beyond a few, whoever may sleep must.
+ * others wait for gets a hundredth. So beyond a few, whoever may sleep must. One of a real-time
+ * policy keeps all of the CPU, whatever it yields, so it sleeps in every wait that takes long,
+ * and for a while from the beginning of each. One that may not sleep needs a CPU of its own.
  *
  * Return: whether to sleep; never without @may_rest.
  */
@@ -77,8 +111,10 @@ bool crowd_look(struct crowd *c, uint64_t now_ns, bool may_rest)
 		look(c);
 		c->checked_ns = now_ns;
 	}
-	if (!c->crowded || now_ns >= c->rest_until_ns)
+	if (!(c->crowded || c->realtime) || now_ns >= c->rest_until_ns)
 		c->resting = false;
+	if (c->realtime)
+		return may_rest && look_realtime(c, now_ns);
 	if (!c->crowded)
 		return false;
 	if (!c->resting) {

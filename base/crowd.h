@@ -9,6 +9,8 @@
  * struct crowd - whether a polling thread has its CPU to itself
  * @crowded: others want to run here, so that it had better yield
  * @resting: so many that it had better sleep
+ * @realtime: nobody of an ordinary policy runs here unless it sleeps
+ * @began_ns: when crowd_look() was first called in this wait, 0 for not yet
  * @rest_ns: for how long, before it finds out by yielding whether it still has to
  * @rest_until_ns: when that is
  * @checked_ns: when @crowded was last looked into
@@ -20,11 +22,14 @@
  *
  * A thread that polls for what another thread does, on a CPU that this one needs, waits
  * for a whole time slice in vain. It finds out by being switched away from although it
- * never sleeps, and then lets others run instead of polling on.
+ * never sleeps, and then lets others run instead of polling on. A real-time thread is not
+ * switched away from: it lets others run when it has polled in vain for long.
  */
 struct crowd {
 	bool crowded;
 	bool resting;
+	bool realtime;
+	uint64_t began_ns;
 	uint64_t rest_ns;
 	uint64_t rest_until_ns;
 	uint64_t checked_ns;
@@ -39,6 +44,7 @@ struct crowd {
 static inline void crowd_begin(struct crowd *c)
 {
 	c->given_ns = 0;
+	c->began_ns = 0;
 	/* The last one needed no sleep. */
 	if (!c->resting)
 		c->rest_ns /= 2;

@@ -339,7 +339,8 @@ static int spin(struct nbd_client *c)
 
 	crowd_begin(&c->crowd);
 	do {
-		unsigned int looks = c->crowd.crowded ? SPINS_CROWDED : SPINS_PER_CLOCK;
+		/* One that is to sleep does so at once: block() looks, where that is of use. */
+		unsigned int looks = c->crowd.resting ? 0 : c->crowd.crowded ? SPINS_CROWDED : SPINS_PER_CLOCK;
 
 		for (unsigned int i = 0; i < looks; i++) {
 			int ret = nbd_client_look(c);
