@@ -79,6 +79,7 @@ static void polling(struct json *w, const struct iothread_stats *s)
 
 	json_open_object(w, "notifications");
 	json_counter(w, "received", &s->kicks);
+	json_counter(w, "noticed", &s->noticed);
 	json_counter(w, "sent", &s->calls);
 	json_u64(w, "suppressed", suppressed_calls(s));
 	json_close_object(w);

@@ -39,7 +39,8 @@ struct iothread_stats {
 	counter_t window_max;
 	counter_t source_window_min;	/* of those polled now, where each source has a window */
 	counter_t source_window_max;
-	counter_t kicks;		/* notifications received */
+	counter_t kicks;		/* notifications that drivers sent: as iothread_sample() saw them */
+	counter_t noticed;		/* of drivers and clients, that ended a wait */
 	counter_t calls;		/* notifications sent */
 	counter_t batches;		/* returned to drivers, with or without a call */
 	counter_t requests[REQ_KINDS];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "engines/glue/glue.h"
 #include "engines/virtio/device.h"
+#include "targets/device/kick-count.h"
 #include "targets/device/queue.h"
 #include "targets/target-options.h"
 
@@ -142,6 +143,7 @@ static int start_queue(struct shared_device *dev, struct embedded *e, unsigned i
 		.number = index,
 	};
 	q->source.fd = dev->queue[index].kick_fd;
+	kick_count(q->source.fd, &q->kicks_seen);
 	ret = vq_device_init(&q->ring, &e->mem, dev->features, dev->queue_size, &at);
 	if (!ret)
 		ret = queue_start(q, &eq->lane, vq_driver_base(&ring));

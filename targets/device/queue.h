@@ -30,6 +30,8 @@ struct queue_request {
  * @recover: the record may be an earlier device's, who left requests
  * @call_blocks: writing to @call_fd while its counter is full would block the iothread
  * @number: what the queue is called in a trace
+ * @kicks_unseen: the kick descriptor does not count, so that wake-ups stand for kicks
+ * @kicks_seen: what it had counted when the iothread last looked, or the owner before
  * @call_fd: eventfd to notify the driver, or -1
  * @on_broken: told of a request that cannot be answered; the queue has stopped looking
  * @owner: argument of @on_broken
@@ -52,8 +54,10 @@ struct queue {
 	struct vq_inflight *inflight;
 	bool recover;
 	bool call_blocks;
+	bool kicks_unseen;
 	uint16_t number;
 	int call_fd;
+	uint64_t kicks_seen;
 	void (*on_broken)(void *owner, struct queue *q, int err);
 	void *owner;
 	bool broken;

@@ -102,7 +102,9 @@ static void conn_woken(struct event_source *s)
 	c->rx.drained = false;
 	if (s->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		c->rx.hung_up = true;
+	/* NBD has no notifications of its own: take the times that the socket ended a wait for them. */
 	counter_add(&nbd_stats(c)->kicks, 1);
+	counter_add(&nbd_stats(c)->noticed, 1);
 	nbd_note(c, TRACE_WOKEN, 0);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "targets/device/kick-count.h"
 #include "targets/vhost-user/session.h"
 
 /*
@@ -223,6 +224,8 @@ static int set_vring_kick(struct session *s, struct vu_msg *msg)
 	if (!msg->nr_fds)
 		return -EOPNOTSUPP;
 	take_fd(msg, &v->kick_fd);
+	v->kicks_seen = 0;
+	kick_count(v->kick_fd, &v->kicks_seen);
 	return session_update_vring(s, msg->u64 & VU_VRING_INDEX_MASK);
 }
 

@@ -60,6 +60,7 @@ static void stop_vring(struct vu_vring *v, bool at_once)
 		return;
 	queue_stop(&v->queue, at_once);
 	v->base = vq_device_base(&v->queue.ring);
+	v->kicks_seen = v->queue.kicks_seen;
 	vq_inflight_close(&v->inflight);
 	v->running = false;
 }
@@ -184,6 +185,7 @@ static int start_vring(struct session *s, unsigned int index)
 	q->dev = &s->dev;
 	q->mem = &s->mem;
 	q->source.fd = v->kick_fd;
+	q->kicks_seen = v->kicks_seen;
 	q->call_fd = v->call_fd;
 	q->call_blocks = v->call_fd >= 0 && blocks(v->call_fd);
 	q->on_broken = on_broken;

@@ -14,6 +14,7 @@
  * @addr: its parts in the front end's address space, valid with @have_addr
  * @base: where it begins, see vq_device_resume()
  * @kick_fd: with it the ring is started; -1 without
+ * @kicks_seen: what it had counted when it came, or when the queue was stopped
  * @call_fd: -1 without
  * @err_fd: -1 without
  * @enabled: by SET_VRING_ENABLE
@@ -28,6 +29,7 @@ struct vu_vring {
 	bool have_addr;
 	uint32_t base;
 	int kick_fd;
+	uint64_t kicks_seen;
 	int call_fd;
 	int err_fd;
 	bool enabled;
