@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Arms are interleaved so that a linear drift adds the same to each of them."""
+"""Arms are interleaved in an order drawn from a seed, which nothing that happens on the machine can know."""
 
 import tempfile
 import unittest
@@ -16,26 +16,47 @@ def arms(names):
 
 
 class Order(unittest.TestCase):
-    def test_there_and_back(self):
-        slots = order.schedule(arms("ABC"), 3, 0)
-        self.assertEqual("".join(s.arm.values["f"] for s in slots), "ABCCBAABC")
+    def names(self, seed, repeats=3):
+        return ["".join(s.arm.values["f"] for s in order.schedule(arms("ABCD"), repeats, 0, seed) if s.repeat == n)
+                for n in range(1, repeats + 1)]
 
-    def test_drift_cancels(self):
-        slots = order.schedule(arms("ABCDE"), 4, 3)
-        places = {}
-        for slot in slots:
-            if not slot.warmup:
-                places.setdefault(slot.arm.values["f"], []).append(slot.number)
-        self.assertEqual(len({sum(p) for p in places.values()}), 1)
-        self.assertEqual({len(p) for p in places.values()}, {4})
+    def test_every_arm_once_a_round(self):
+        slots = order.schedule(arms("ABCDE"), 4, 3, 1)
+        counted = [s for s in slots if not s.warmup]
+        for repeat in range(1, 5):
+            here = [s for s in counted if s.repeat == repeat]
+            self.assertEqual(sorted(s.arm.values["f"] for s in here), list("ABCDE"))
+            self.assertEqual([s.place for s in here], [1, 2, 3, 4, 5])
+        self.assertEqual([s.number for s in slots], list(range(23)))
+
+    def test_the_seed_decides(self):
+        self.assertEqual(self.names(7), self.names(7))
+        self.assertNotEqual(self.names(7), self.names(8))
+        self.assertGreater(len(set(self.names(7, 20))), 10)
+
+    def test_each_place_is_as_likely(self):
+        """Of two arms the first is a coin; runs of one side occur as coins have them, unlike in any fixed order."""
+        coins = [order.Order(seed).round(arms("AB"))[0].values["f"] for seed in range(400)]
+        # 400 fair coins give fewer than 160 or more than 240 once in 15000 times.
+        self.assertTrue(160 < coins.count("A") < 240, coins.count("A"))
+        drawn = order.Order(3)
+        pairs = "".join(drawn.round(arms("AB"))[0].values["f"] for _ in range(400))
+        self.assertTrue(160 < sum(a != b for a, b in zip(pairs, pairs[1:])) < 240)
+
+    def test_what_is_compared_stays_together(self):
+        """Two arms of a workload are neighbours in time, whatever the order of workloads."""
+        made = [Arm({"w": w, "arm": arm}, against=f"w={w} arm=A") for w in "123" for arm in "AB"]
+        for seed in range(20):
+            found = order.Order(seed).round(made)
+            self.assertTrue(all(x.against == y.against for x, y in zip(found[::2], found[1::2])))
 
     def test_warmup_first_and_never_counted(self):
-        slots = order.schedule(arms("AB"), 2, 3)
+        slots = order.schedule(arms("AB"), 2, 3, 1)
         self.assertEqual([s.warmup for s in slots], [True] * 3 + [False] * 4)
         self.assertEqual([s.arm.values["f"] for s in slots[:3]], ["A", "B", "A"])
 
     def test_directories_differ(self):
-        names = [s.directory for s in order.schedule(arms(["1/2", "1 2"]), 2, 2)]
+        names = [s.directory for s in order.schedule(arms(["1/2", "1 2"]), 2, 2, 1)]
         self.assertEqual(len(set(names)), len(names))
         self.assertFalse([n for n in names if "/" in n])
 

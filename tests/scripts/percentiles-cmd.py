@@ -13,6 +13,7 @@ from pathlib import Path
 
 import fakes
 import made_up
+from dataplane_lib.stats import latency
 from dataplane_lib.read import fiojson, latency_logs
 from dataplane_lib.report import percentiles, percentiles_plot
 from dataplane_lib.errors import RunFailed
@@ -46,7 +47,7 @@ class Command(unittest.TestCase):
         for p in (50, 99, 99.9):
             row = re.search(rf"^p{p:g} +(\S+) \[(\S+), (\S+)\]", text, re.M)
             value, low, high = (float(v.replace("k", "e3")) for v in row.groups())
-            self.assertAlmostEqual(value, fiojson.percentile(self.merged(self.one, "x=1"), p) / 1000, delta=0.01 * value)
+            self.assertAlmostEqual(value, latency.percentile(self.merged(self.one, "x=1"), p) / 1000, delta=0.01 * value)
             self.assertTrue(low <= value <= high)
         # 2 x 8 x 20000 I/Os leave 3 beyond 99.999 %.
         self.assertRegex(text, r"p99\.999 +- \(3\.\d beyond\)")
@@ -114,8 +115,8 @@ class Logs(unittest.TestCase):
                 total = sum(log.windows, Counter())
                 self.assertEqual(sum(total.values()), sum(histogram.values()))
                 for p in (50, 99, 99.9):
-                    whole = fiojson.percentile(histogram, p)
-                    self.assertAlmostEqual(fiojson.percentile(total, p), whole, delta=0.016 * whole)
+                    whole = latency.percentile(histogram, p)
+                    self.assertAlmostEqual(latency.percentile(total, p), whole, delta=0.016 * whole)
 
     def test_an_io_a_line(self):
         curve = self.curve("lat")

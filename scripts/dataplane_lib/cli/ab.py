@@ -27,7 +27,7 @@ examples:
 
 def add(command):
     """Add ab to the command line; COMMAND(name, text, run) makes a parser."""
-    sub = command("ab", "compare two arms, A B B A …, and say how surely they differ", _run)
+    sub = command("ab", "compare two arms, pair by pair in random order, and say how surely they differ", _run)
     sub.epilog, sub.formatter_class = _HELP, argparse.RawDescriptionHelpFormatter
     sub.add_argument("job", metavar="JOB", help=options.JOB_HELP)
     for arm in "ab":

@@ -17,7 +17,9 @@ from ..errors import Refused
 def run(args):
     """Compare; returns the exit status."""
     condition = gate.fail_condition(args.fail_if) if args.fail_if else None
-    chosen, plan = _study(args), _plan(args, condition)
+    chosen = _study(args)
+    options.apply_seed(chosen, args)
+    plan = _plan(args, condition, chosen.seed)
     chosen.primary = plan.primary
     specs = _arms(chosen, args)
     if args.restore and not (args.set_a or args.set_b):
@@ -45,7 +47,7 @@ def run(args):
     return code
 
 
-def _plan(args, condition):
+def _plan(args, condition, seed):
     """The Plan that the command line asks for."""
     primary = args.primary or (condition[0] if condition else "iops")
     if primary not in metrics.BY_KEY:
@@ -65,7 +67,7 @@ def _plan(args, condition):
             raise Refused(f"--until-resolved {args.until_resolved}: wants a width in %, such as 2")
     return pairing.Plan(max(args.pairs, ranks.FEWEST_UNTIL) if until else args.pairs, until,
                          units.seconds(args.budget or "30m", "--budget"), args.warmup,
-                         units.seconds(args.cool_down, "--cool-down"), primary)
+                         units.seconds(args.cool_down, "--cool-down"), primary, seed)
 
 
 def _study(args):

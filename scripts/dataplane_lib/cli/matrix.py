@@ -23,7 +23,7 @@ def add(command):
         sub.add_argument(f"--{arm}", required=True, metavar="'ARM'",
                          help=f"what arm {arm.upper()} has of its own, as dataplane ab has it, see its --help")
     sub.add_argument("--protocol", default=_PROTOCOLS[0], metavar="NAME",
-                     help=f"interleaved: A B B A …, with a verdict; {ORIGINAL}: three runs of two minutes each, the first thrown away, "
+                     help=f"interleaved: the two runs of a point next to each other, in random order, with a verdict; {ORIGINAL}: three runs of two minutes each, the first thrown away, "
                           "the other two averaged (default: %(default)s)")
     sub.add_argument("--short", action="store_true", help="the study's short form")
     options.add_factors(sub)

@@ -39,6 +39,8 @@ def add_place(sub):
     """Give SUB the CPUs, and the place of the result."""
     sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor), or none to leave both sides to the scheduler")
     sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
+    sub.add_argument("--seed", type=units.whole, metavar="N",
+                     help="draw the order of runs from N, 0 or more, as an earlier result has it (default: drawn, and kept in the result)")
 
 
 def pair(text, option, form="NAME=VALUE"):
@@ -77,8 +79,17 @@ def apply(chosen, args):
         chosen.file = units.size(args.file, "--file")
 
 
+def apply_seed(chosen, args):
+    """What add_place() took for the order of runs, applied to CHOSEN."""
+    if args.seed is not None:
+        if args.seed < 0:
+            raise Refused(f"--seed {args.seed}: must be 0 or more")
+        chosen.seed = args.seed
+
+
 def finish(chosen, args):
     """Refuse what CHOSEN cannot be run with, now that all is said; its jobs go where --client says."""
+    apply_seed(chosen, args)
     studyfile.check(chosen)
     if args.client is not None:
         chosen.clients = client.parse(args.client)

@@ -12,7 +12,7 @@ import numpy as np
 from .. import units
 from ..host import rtt
 from ..model import metrics
-from ..stats import doubts, few, pooled, ranks
+from ..stats import doubts, few, latency, pooled, ranks
 from ..errors import Refused
 
 _PERCENTILES = {metrics.percentile_key(p): p for p in metrics.PERCENTILES}
@@ -198,7 +198,7 @@ def _lines(a, b, primary, is_paired, level):
     compare = ranks.paired if is_paired else ranks.unpaired
     merged_runs = (pooled.paired if is_paired else pooled.unpaired)(
         [r.histogram for r in a], [r.histogram for r in b], list(metrics.PERCENTILES), level)
-    merged = [pooled.Bins([r.histogram for r in runs]).merged(list(metrics.PERCENTILES)) for runs in (a, b)]
+    merged = [latency.Bins([r.histogram for r in runs]).merged(list(metrics.PERCENTILES)) for runs in (a, b)]
     lines = []
     for key in keys:
         if key in _PERCENTILES:

@@ -3,6 +3,7 @@
 
 import itertools
 import re
+import secrets
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -52,6 +53,7 @@ class Study:
     says what a value of a factor stands for, where that is more than an option or a variable. FORM names how the report
     tells it, where it does so in a way of its own (report.write.FORMS); FILL has the file hold
     data, since a hole is read without I/O by some servers; CLIENTS are the fio servers that get the job (client.py).
+    SEED is what the order of runs is drawn from.
     """
     name: str
     job: Path
@@ -81,6 +83,7 @@ class Study:
     published: dict | None = None
     source: Path | None = None
     skipped: list = field(default_factory=list)
+    seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
 
     def arms(self):
         """All combinations, each with the name of the baseline it is compared with.

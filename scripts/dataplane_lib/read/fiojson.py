@@ -8,6 +8,7 @@ from collections import Counter
 from ..run import client
 from ..errors import RunFailed
 from ..model.metrics import PERCENTILES, percentile_key
+from ..stats import latency
 
 _DIRECTIONS = ("read", "write", "trim")
 
@@ -73,21 +74,9 @@ def bins(doc):
     return total
 
 
-def percentile(histogram, p):
-    """The value that P % of the samples do not exceed, by fio's own rule."""
-    want = p / 100 * sum(histogram.values())
-    seen = 0
-    for value in sorted(histogram):
-        seen += histogram[value]
-        # A share such as 99.9 % of 1000 comes out a hair above 999.
-        if seen >= want * (1 - 1e-12):
-            return value
-    raise RunFailed("no latency samples")
-
-
 def percentiles_us(histogram):
     """{lat_p50_us: …} of a histogram in ns."""
-    return {percentile_key(p): percentile(histogram, p) / 1000 for p in PERCENTILES}
+    return {percentile_key(p): ns / 1000 for p, ns in latency.percentiles(histogram, PERCENTILES).items()}
 
 
 def total_ios(doc):

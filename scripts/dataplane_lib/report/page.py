@@ -164,15 +164,20 @@ def _order(result):
     study = result["study"]
     if "ab" not in result:
         return {"warm-up runs": f"{study['warmup']}, thrown away",
-                "order": ("one round over all arms" if study["repeats"] == 1 else f"{study['repeats']} rounds over all arms, every other one backwards")
-                + "; a fresh target each run"}
-    out = {"order": f"{study['repeats']} pairs, A B B A; a fresh target each run"}
+                "order": ("one round over all arms" if study["repeats"] == 1 else f"{study['repeats']} rounds over all arms")
+                + f", in random order{_seed(result)}; a fresh target each run"}
+    out = {"order": f"{study['repeats']} pairs, each in random order{_seed(result)}; a fresh target each run"}
     for arm, command in zip("AB", result["ab"].get("set", ())):
         if command:
             out[f"before a run of {arm}"] = (command,)
     if result["ab"].get("restore"):
         out["after it"] = (result["ab"]["restore"],)
     return out
+
+
+def _seed(result):
+    """' (seed 7)'; results from before the order was drawn have none."""
+    return f" (seed {result['seed']})" if "seed" in result else ""
 
 
 def _rtt(result):

@@ -9,7 +9,7 @@ import numpy as np
 from .. import units
 from ..model import metrics
 from . import picture, plot
-from ..stats import pooled
+from ..stats import latency
 from .picture import Tips, colour
 
 _POINTS = 150
@@ -121,4 +121,4 @@ def _series(curve, p):
 def _value(window, p):
     if p is None:
         return sum(v * c for v, c in window.items()) / sum(window.values())
-    return pooled.Bins([window]).merged([p])[p]
+    return latency.percentile(window, p)

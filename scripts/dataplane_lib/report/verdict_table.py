@@ -56,7 +56,7 @@ def legend(result):
         what = "p are corrected for how many there are (Holm)"
         what += "; the other metrics are in result.json" if len(found["arms"]) > 1 else ""
         return f"{_marks(found['arms'])}; {what}"
-    return f"{found['pairs']} pairs, A B B A; {_marks([found])}; the p of all but the primary metric are corrected (Holm)"
+    return f"{found['pairs']} pairs in random order; {_marks([found])}; the p of all but the primary metric are corrected (Holm)"
 
 
 def _marks(shown):

@@ -5,12 +5,12 @@ import itertools
 from dataclasses import dataclass, field
 
 from .. import paths, units
-from ..cli import match
+from ..cli import match, options
 from ..model import guest_arm, server, study, studyfile
 from . import pairing
 from ..stats import fit
 from ..errors import Refused, RunFailed
-from .order import Course, Slot
+from .order import Course, Order, Slot
 
 TARGET, FITTED = "target", "fitted"
 
@@ -67,6 +67,7 @@ class Fitting(Course):
     def __init__(self, chosen, steps):
         self.study = chosen
         self.steps = steps
+        self.order = Order(chosen.seed)
         self.arms = {arm.name: arm for arm in chosen.arms()}
         self.grid = [dict(zip(chosen.factors, values)) for values in itertools.product(*chosen.factors.values())]
         self.grid = [{k: v for k, v in p.items() if k != "server"} for p in self.grid if p["server"] == chosen.peer]
@@ -78,13 +79,12 @@ class Fitting(Course):
         if self.steps:
             yield from self._search(result, meta, told["steps"])
         for repeat in range(1, self.study.repeats + 1):
-            arms = list(self.arms.values())
-            for arm in arms if repeat % 2 else arms[::-1]:
-                yield self._slot(arm, repeat, False)
+            for place, arm in enumerate(self.order.round(self.arms.values()), 1):
+                yield self._slot(arm, repeat, False, place)
 
-    def _slot(self, arm, repeat, trial):
+    def _slot(self, arm, repeat, trial, place=0):
         self._number += 1
-        return Slot(self._number - 1, arm, repeat, trial)
+        return Slot(self._number - 1, arm, repeat, trial, place)
 
     def _arm(self, who, place):
         return next(a for a in self.arms.values() if a.values == {**place, "server": who})
@@ -94,10 +94,10 @@ class Fitting(Course):
         for step in range(self.steps + 1):
             before = {b: tuple(c) for b, c in self.study.costs.items()}
             ratios = {backend: [] for backend in before}
-            for n, (place, point) in enumerate(zip(self.grid, points)):
+            for place, point in zip(self.grid, points):
                 pair = [self._arm(who, place) for who in (self.study.peer, FITTED if step else TARGET)]
                 found = {}
-                for arm in pair if n % 2 else pair[::-1]:
+                for arm in self.order.round(pair):
                     slot = self._slot(arm, step, True)
                     yield slot
                     found[arm.name] = pairing.load_run(result / "raw" / slot.directory, meta["cpus"]).metrics
@@ -148,6 +148,7 @@ def prepared(args):
         server=server.Server().changed(known.ours[backends[0]], "target"), baseline={"server": args.peer},
         factors=factors, choices=_choices(known, factors), costs={backend: [0, 0] for backend in backends})
     chosen.sample = min(chosen.sample, chosen.runtime / 4)
+    options.apply_seed(chosen, args)
     studyfile.check(chosen)
     return chosen, Fitting(chosen, args.steps if fitted else 0)
 

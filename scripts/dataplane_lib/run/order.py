@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The order of runs: arms interleaved, so that a drifting host cancels out."""
+"""The order of runs: rounds over all arms, the order within each drawn anew, so that nothing periodic can meet one arm only."""
 
+import random
 from contextlib import nullcontext
 from dataclasses import dataclass
 
 
 @dataclass
 class Slot:
-    """One run to do: which arm, which repeat; warm-ups are thrown away."""
+    """One run to do: which arm, which repeat; PLACE counts from 1 within its round. Warm-ups are thrown away."""
     number: int
     arm: object
     repeat: int
     warmup: bool = False
+    place: int = 0
 
     @property
     def directory(self):
@@ -19,19 +21,34 @@ class Slot:
         return f"{self.number:03d}-{self.arm.slug}-{kind}"
 
 
-def schedule(arms, repeats, warmup):
-    """Slots for REPEATS rounds over ARMS, each round in the other direction.
+class Order:
+    """Orders drawn from SEED, the same for the same seed.
 
-    Forward and backward rounds (A B C C B A …) give every arm the same mean
-    place in time, so that a linear drift adds the same to all of them. WARMUP
-    runs come first and go through the arms in order.
+    A fixed order such as A B B A cancels a steady drift, but whatever disturbs every fourth run meets one arm only.
+    Drawn anew for each round, and with a coin for each pair, the order is independent of anything that happens on the machine, which is
+    what the tests assume (Fisher 1935, "The Design of Experiments", II).
     """
-    slots = []
+
+    def __init__(self, seed):
+        self._random = random.Random(seed)
+
+    def round(self, arms):
+        """ARMS in a new order; those compared with the same baseline stay next to each other, so that what drifts is in all of them."""
+        groups = {}
+        for arm in arms:
+            groups.setdefault(arm.against, []).append(arm)
+        blocks = [self._random.sample(group, len(group)) for group in self._random.sample(list(groups.values()), len(groups))]
+        return [arm for block in blocks for arm in block]
+
+
+def schedule(arms, repeats, warmup, seed):
+    """Slots for REPEATS rounds over ARMS, the order within each drawn from SEED; WARMUP runs come first and go through the arms in turn."""
+    drawn, slots = Order(seed), []
     for n in range(warmup):
-        slots.append(Slot(len(slots), arms[n % len(arms)], n // len(arms) + 1, True))
+        slots.append(Slot(len(slots), arms[n % len(arms)], n // len(arms) + 1, True, n % len(arms) + 1))
     for repeat in range(1, repeats + 1):
-        for arm in arms if repeat % 2 else reversed(arms):
-            slots.append(Slot(len(slots), arm, repeat))
+        for place, arm in enumerate(drawn.round(arms), 1):
+            slots.append(Slot(len(slots), arm, repeat, False, place))
     return slots
 
 

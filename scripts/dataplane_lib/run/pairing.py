@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The runs of an A/B comparison: A B B A …, until there are enough pairs, each arm in its own state."""
+"""The runs of an A/B comparison: pairs in an order that a coin decides, until there are enough, each arm in its own state."""
 
 import signal
 import subprocess
@@ -12,14 +12,15 @@ from ..judge import verdict
 from ..read import digest, fiojson
 from ..stats import ranks
 from ..errors import Refused, RunFailed
-from .order import Slot
+from .order import Order, Slot
 
 
 @dataclass
 class Plan:
     """How many PAIRS; UNTIL the primary metric's interval is so narrow (%, or None), at most for BUDGET seconds.
 
-    WARMUP runs of each arm come first and do not count; COOL_DOWN seconds pass before every run.
+    WARMUP runs of each arm come first and do not count; COOL_DOWN seconds pass before every run. The order of each pair
+    is drawn from SEED.
     """
     pairs: int
     until: float | None
@@ -27,6 +28,7 @@ class Plan:
     warmup: int
     cool_down: float
     primary: str
+    seed: int
 
     @property
     def level(self):
@@ -50,19 +52,19 @@ class Pairs:
         self.expected = 2 * (plan.warmup + plan.pairs)
         self.pause, self.more = plan.cool_down, bool(plan.until)
         self._number = 0
+        self._order = Order(plan.seed)
 
     def slots(self, result, meta):
         """Every run in its order; META learns how many pairs it became."""
         meta["ab"] = {**self.about, "level": self.plan.level}
         start = time.monotonic()
         for n in range(self.plan.warmup):
-            yield from self._pair(n + 1, self.arms, True)
+            yield from self._pair(n + 1, True)
         runs, pairs = {arm.name: [] for arm in self.arms}, 0
         while True:
             for _ in range(2):
                 pairs += 1
-                # A B, B A: a steady drift adds the same to either arm.
-                for slot in self._pair(pairs, self.arms if pairs % 2 else self.arms[::-1], False):
+                for slot in self._pair(pairs, False):
                     yield slot
                     run = load_run(result / "raw" / slot.directory, meta["cpus"])
                     if run.metrics[self.plan.primary] is None:
@@ -76,10 +78,10 @@ class Pairs:
                     return
                 self.expected = 2 * (self.plan.warmup + pairs + 2)
 
-    def _pair(self, repeat, arms, warmup):
-        for arm in arms:
+    def _pair(self, repeat, warmup):
+        for place, arm in enumerate(self._order.round(self.arms), 1):
             time.sleep(self.plan.cool_down if self._number else 0)
-            yield Slot(self._number, arm, repeat, warmup)
+            yield Slot(self._number, arm, repeat, warmup, place)
             self._number += 1
 
     def _more(self, runs, pairs, took):

@@ -39,7 +39,7 @@ class Runner:
         directory = self.raw / slot.directory
         directory.mkdir(parents=True)
         record = {"number": slot.number, "arm": slot.arm.name, "values": slot.arm.values,
-                  "repeat": slot.repeat, "warmup": slot.warmup, "status": "running",
+                  "repeat": slot.repeat, "warmup": slot.warmup, "place": slot.place, "status": "running",
                   "rtt": {"before": None, "after": None}}
         private = tempfile.mkdtemp(prefix="dataplane-")
         started = time.monotonic()

@@ -45,7 +45,7 @@ class Session:
             facts["scratch files"] = f"{tempfile.gettempdir()} ({system.file_system(tempfile.gettempdir())})"
         facts.update(peers.versions(study))
         self.place = files.result_directory(study.name, out)
-        self.course = course or order.Course(order.schedule(arms, study.repeats, study.warmup))
+        self.course = course or order.Course(order.schedule(arms, study.repeats, study.warmup, study.seed))
         self.meta = _meta(study, arms, self.pinning, facts, argv)
         self.each = seconds_each(study, arms) + self.course.pause
         self._announce(arms)
@@ -109,7 +109,7 @@ def _say(text):
 def _meta(study, arms, pinning, facts, argv):
     """What meta.json says before the first run."""
     return {"status": "running", "study": study.settings(), "host": facts,
-            "command": shlex.join(["dataplane", *argv]),
+            "command": shlex.join(["dataplane", *argv]), "seed": study.seed,
             "started": time.strftime("%Y-%m-%d %H:%M:%S"),
             "has_target": study.has_target(),
             "cpus": {"fio": pinning.fio, "target": pinning.target,

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import stats as _scipy
 
 from . import ranks
+from .latency import Bins
 from ..model.metrics import FEWEST_BEYOND, beyond
 from .ranks import FEWEST_PAIRS, LEVEL, Comparison
 
@@ -27,32 +28,6 @@ class Percentile:
     high: float
     level: float
     notes: list = field(default_factory=list)
-
-
-class Bins:
-    """Histograms of several runs over one axis: COUNTS has a row a run."""
-
-    def __init__(self, histograms, axis=None):
-        self.axis = np.array(sorted(set().union(*histograms))) if axis is None else axis
-        place = {int(v): i for i, v in enumerate(self.axis)}
-        self.counts = np.zeros((len(histograms), len(self.axis)))
-        for row, histogram in zip(self.counts, histograms):
-            for value, count in histogram.items():
-                row[place[value]] = count
-
-    def percentiles(self, weights, ps):
-        """{p: ns, one for each row of WEIGHTS}: how often each run is in the sum."""
-        seen = np.cumsum(weights @ self.counts, axis=1)
-        # fio's own rule: the first bin that P % do not exceed (a share may come out a hair off).
-        return {p: self.axis[(seen < p / 100 * seen[:, -1:] * (1 - 1e-12)).sum(axis=1)] for p in ps}
-
-    def merged(self, ps):
-        """{p: ns} of all runs."""
-        return {p: float(v[0]) for p, v in self.percentiles(np.ones((1, len(self.counts))), ps).items()}
-
-    def single(self, ps):
-        """{p: ns of each run by itself}."""
-        return self.percentiles(np.eye(len(self.counts)), ps)
 
 
 def intervals(histograms, ps):
@@ -87,9 +62,8 @@ def intervals(histograms, ps):
 
 def _within(bins, p, total):
     """Order statistics: the ranks between which the binomial law puts the P-th percentile."""
-    ranks = _scipy.binom.interval(LEVEL, int(total), p / 100)
-    seen = np.cumsum(bins.counts[0])
-    return [bins.axis[min(int(np.searchsorted(seen, max(r, 1))), len(seen) - 1)] for r in ranks]
+    places = [100 * max(rank, 1) / total for rank in _scipy.binom.interval(LEVEL, int(total), p / 100)]
+    return [bins.merged([place])[place] for place in places]
 
 
 def _draws(runs, seed=_SEED):
