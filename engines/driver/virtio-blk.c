@@ -468,24 +468,36 @@ int blk_queue_next(struct blk_queue *q, void **tag, int *err)
 /**
  * blk_queue_renew - count the age of requests in flight from now on
  * @q: the queue, of which another device has taken over what is in flight
+ *
+ * Once for each request: a device that takes a request over and goes again without having answered
+ * it has made no progress, however often it does so.
  */
 void blk_queue_renew(struct blk_queue *q)
 {
-	for (unsigned int i = 0; i < q->nr_slots; i++)
-		q->request[i].age = q->age;
+	for (unsigned int i = 0; i < q->nr_slots; i++) {
+		struct blk_tagged *r = &q->request[i];
+
+		if (!r->busy || r->renewed)
+			continue;
+		r->age = q->age;
+		r->renewed = true;
+	}
 }
 
 /**
  * blk_queue_stuck - look for requests in flight for too long
  * @q: the queue
  * @max_age: how far blk_queue.age may have advanced since a request was queued
+ * @gone: the device is gone and may come back, which excuses what no other has taken over yet
  *
  * Return: whether there is one.
  */
-bool blk_queue_stuck(const struct blk_queue *q, uint32_t max_age)
+bool blk_queue_stuck(const struct blk_queue *q, uint32_t max_age, bool gone)
 {
 	for (unsigned int i = 0; i < q->nr_slots; i++) {
-		if (q->request[i].busy && q->age - q->request[i].age > max_age)
+		const struct blk_tagged *r = &q->request[i];
+
+		if (r->busy && q->age - r->age > max_age && (r->renewed || !gone))
 			return true;
 	}
 	return false;

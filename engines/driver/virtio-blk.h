@@ -91,11 +91,13 @@ struct blk_table {
  * @tag: the user's
  * @age: blk_queue.age when it was queued
  * @busy: it is in flight
+ * @renewed: another device has taken it over, and its age was counted anew
  */
 struct blk_tagged {
 	void *tag;
 	uint32_t age;
 	bool busy;
+	bool renewed;
 };
 
 /**
@@ -169,6 +171,6 @@ int blk_queue_submit(struct blk_queue *q);
 int blk_queue_settle(struct blk_queue *q);
 int blk_queue_next(struct blk_queue *q, void **tag, int *err);
 void blk_queue_renew(struct blk_queue *q);
-bool blk_queue_stuck(const struct blk_queue *q, uint32_t max_age);
+bool blk_queue_stuck(const struct blk_queue *q, uint32_t max_age, bool gone);
 
 #endif

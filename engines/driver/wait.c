@@ -84,17 +84,26 @@ static int sleep_for(struct waiter *w, uint64_t ns)
 
 static int block(struct waiter *w, uint64_t timeout_ns)
 {
+	uint64_t start = clock_coarse_ns(), left = timeout_ns;
 	int ret = 0;
 
-	/* A notification can be stale, or a signal can end the sleep, so look and go on. */
-	do {
+	for (;;) {
 		w->armed = true;
 		/* The look after arming is what a racing completion would be lost without. */
 		if (!w->source.arm(w->source.arg))
-			ret = sleep_for(w, timeout_ns);
-	} while (!ret && !w->source.ready(w->source.arg));
+			ret = sleep_for(w, left);
+		w->waited_ns = clock_coarse_ns() - start;
+		if (ret || w->source.ready(w->source.arg))
+			break;
+		/* The notification was stale, or a signal ended the sleep: that gives no more time. */
+		if (w->waited_ns >= timeout_ns) {
+			ret = -ETIMEDOUT;
+			break;
+		}
+		left = timeout_ns - w->waited_ns;
+	}
 	disarm(w);
-	return ret;
+	return ret ? ret : 1;
 }
 
 /*
@@ -115,23 +124,24 @@ static int spin(struct waiter *w, uint64_t timeout_ns)
 		for (unsigned int i = 0; i < looks; i++) {
 			if (w->source.ready(w->source.arg)) {
 				w->stats.polls++;
-				return 0;
+				return start != 0;
 			}
 			cpu_relax();
 		}
 		now = clock_ns();
 		if (!start)
 			start = now;
-		if (now - start >= timeout_ns)
+		w->waited_ns = now - start;
+		if (w->waited_ns >= timeout_ns)
 			return -ETIMEDOUT;
 		if (crowd_look(&w->crowd, now, w->mode == WAIT_POLL))
-			return block(w, timeout_ns - (now - start));
+			return block(w, timeout_ns - w->waited_ns);
 		if (now - w->checked_ns < PEER_CHECK_NS)
 			continue;
 		ret = check_peer(w, now);
 		/* What the peer completed before it went is in memory, and taken first. */
 		if (ret)
-			return w->source.ready(w->source.arg) ? 0 : ret;
+			return w->source.ready(w->source.arg) ? 1 : ret;
 	}
 }
 
@@ -177,7 +187,9 @@ static int adapt(struct waiter *w, uint64_t timeout_ns)
  * @w: how
  * @timeout_ns: when to give up, in ns from now
  *
- * Return: 0 with a completion, -ETIMEDOUT, or -ECONNRESET when the peer is gone.
+ * Return: 0 with a completion, 1 with one that took so long that a look at the clock costs nothing
+ * beside it, -ETIMEDOUT, or what says why the peer is gone, such as -ECONNRESET. After 1 and
+ * -ETIMEDOUT @w->waited_ns tells how long it was.
  */
 int waiter_wait(struct waiter *w, uint64_t timeout_ns)
 {

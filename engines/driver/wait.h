@@ -42,8 +42,8 @@ struct waiter;
  * @disarm: turn notifications off
  * @fd: readable after a notification, an eventfd
  * @peer_fd: the connection; readable or closed means that the peer is gone; -1 without
- * @peer: 0, or a negative errno when the peer is gone for good, for a connection that
- *	somebody else looks after; @fd is written when that changes; may be NULL
+ * @peer: 0, or a negative errno when the peer is gone for good, where that is not seen of @peer_fd;
+ *	@fd is written when that changes; may be NULL
  */
 struct wait_source {
 	bool (*ready)(void *arg);
@@ -76,6 +76,7 @@ struct wait_stats {
  * @vain: whether that is of use
  * @armed: notifications are on
  * @checked_ns: when the peer was last looked at
+ * @waited_ns: how long the last wait took that was not a short one, in ns
  * @crowd: whether a job that polls has its CPU to itself
  * @trace: where to write sleeps down, NULL for nowhere; the user's to set
  */
@@ -85,6 +86,7 @@ struct waiter {
 	struct vain vain;
 	bool armed;
 	uint64_t checked_ns;
+	uint64_t waited_ns;
 	struct crowd crowd;
 	struct wait_source source;
 	struct wait_stats stats;

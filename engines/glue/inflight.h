@@ -84,6 +84,7 @@ static inline void inflight_add(struct inflight *f, struct io_u *io_u)
  * @f: the job's
  * @io_u: fio's; given its error, if it has one
  * @has_flush: the device has flushes
+ * @has_trim: it takes trims, or says itself that it does not; a log may ask for one (read_iolog=)
  *
  * A device without flushes has no cache, and what has completed is as durable as it gets: so does
  * Linux take an NBD server without them. Jobs that ask for flushes there may have been refused
@@ -91,7 +92,8 @@ static inline void inflight_add(struct inflight *f, struct io_u *io_u)
  *
  * Return: true to go on with it; false when it is complete already, as FIO_Q_COMPLETED says.
  */
-static inline bool inflight_admits(struct inflight *f, struct io_u *io_u, bool has_flush)
+static inline bool inflight_admits(struct inflight *f, struct io_u *io_u, bool has_flush,
+				   bool has_trim)
 {
 	if (unlikely(f->dead)) {
 		io_u->error = f->dead;
@@ -107,6 +109,10 @@ static inline bool inflight_admits(struct inflight *f, struct io_u *io_u, bool h
 		}
 		return io_u->xfer_buflen;
 	case DDIR_TRIM:
+		if (!has_trim) {
+			io_u->error = EOPNOTSUPP;
+			return false;
+		}
 		return io_u->xfer_buflen;
 	case DDIR_SYNC:
 	case DDIR_DATASYNC:
@@ -223,6 +229,12 @@ static inline bool inflight_second_passed(struct inflight *f)
 	/* Of looks in short succession nothing is lost; a long absence counts as one second. */
 	f->aged_ns += passed < 2000000000 ? 1000000000 : passed;
 	return true;
+}
+
+/* The job has waited for seconds, and counts them itself. */
+static inline void inflight_waited(struct inflight *f)
+{
+	f->aged_ns = clock_coarse_ns();
 }
 
 #endif

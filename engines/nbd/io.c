@@ -96,7 +96,7 @@ enum fio_q_status nbd_job_queue(struct thread_data *td, struct io_u *io_u)
 	struct job_io *io;
 
 	fio_ro_check(td, io_u);
-	if (!inflight_admits(&j->f, io_u, j->limits.flush))
+	if (!inflight_admits(&j->f, io_u, j->limits.flush, true))
 		return FIO_Q_COMPLETED;
 	io = inflight_begin(io_u);
 	if (j->f.nr_waiting || !issue(j, io))

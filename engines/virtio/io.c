@@ -7,6 +7,8 @@
 /* Calls of getevents() between two looks at the clock. */
 #define CALLS_PER_CLOCK	1024
 
+#define SECOND_NS	1000000000ull
+
 static struct virtio_job *job(struct thread_data *td)
 {
 	return td->io_ops_data;
@@ -21,8 +23,9 @@ static void die(struct virtio_job *j, int err)
 		return;
 	j->f.dead = err;
 	if (err == ETIMEDOUT)
-		glue_fail(j->f.td, err, "no answer from %s device '%s' for %u s (stuck_timeout)",
-			  j->dev->transport->name, j->dev->key, o->stuck_timeout);
+		glue_fail(j->f.td, err, "no answer from %s device '%s' for %u s (stuck_timeout)%s",
+			  j->dev->transport->name, j->dev->key, o->stuck_timeout,
+			  j->generation ? ", although it has come back" : "");
 	else
 		glue_fail(j->f.td, err, "%s device '%s': %s", j->dev->transport->name, j->dev->key,
 			  err == ECONNRESET ? "has closed the connection" : strerror(err));
@@ -89,7 +92,7 @@ enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
 	struct job_io *io;
 
 	fio_ro_check(td, io_u);
-	if (!inflight_admits(&j->f, io_u, j->dev->limits.flush))
+	if (!inflight_admits(&j->f, io_u, j->dev->limits.flush, j->dev->limits.max_discard))
 		return FIO_Q_COMPLETED;
 	io = inflight_begin(io_u);
 	if (j->f.nr_waiting || !issue(j, io))
@@ -134,26 +137,6 @@ static void continue_waiting(struct virtio_job *j)
 		die(j, -ret);
 }
 
-/*
- * Whether the device has a reason not to have answered: it is gone, which its keeper allows
- * for no longer than we do, or it is one that has come back since we last asked.
- */
-static bool excused(struct virtio_job *j)
-{
-	const struct device_link *l = j->dev->link;
-	unsigned int generation;
-
-	if (!l)
-		return false;
-	generation = atomic_load(&l->generation);
-	if (generation != j->generation) {
-		j->generation = generation;
-		blk_queue_renew(&j->queue);
-		return true;
-	}
-	return atomic_load(&l->state) == LINK_DOWN;
-}
-
 /* Take completions until @max io_us are done or none is there. */
 static void reap(struct virtio_job *j, unsigned int max)
 {
@@ -174,15 +157,58 @@ static void reap(struct virtio_job *j, unsigned int max)
 	}
 }
 
-static void check_age(struct virtio_job *j)
+/*
+ * Take notice of a device that has come back; returns whether it is gone now, which its keeper
+ * allows for no longer than we do. The state first: the keeper counts a return before it tells it.
+ */
+static bool look_at_link(struct virtio_job *j)
+{
+	const struct device_link *l = j->dev->link;
+	unsigned int generation;
+	bool gone;
+
+	if (!l)
+		return false;
+	gone = atomic_load(&l->state) == LINK_DOWN;
+	generation = atomic_load(&l->generation);
+	if (generation != j->generation) {
+		j->generation = generation;
+		blk_queue_renew(&j->queue);
+	}
+	return gone;
+}
+
+/*
+ * Look for requests that are stuck, after a wait of @waited_ns: others may be answered meanwhile.
+ * Ages are in seconds of looking for completions (see inflight_second_passed()), or of waiting.
+ */
+static void check_age(struct virtio_job *j, uint64_t waited_ns)
 {
 	const struct virtio_options *o = j->f.td->eo;
+	bool gone;
 
-	if (!inflight_second_passed(&j->f))
+	if (waited_ns >= SECOND_NS)
+		inflight_waited(&j->f);
+	else if (!inflight_second_passed(&j->f))
 		return;
-	j->queue.age++;
-	if (blk_queue_stuck(&j->queue, o->stuck_timeout) && !excused(j))
+	j->queue.age += waited_ns >= SECOND_NS ? waited_ns / SECOND_NS : 1;
+	gone = look_at_link(j);
+	if (blk_queue_stuck(&j->queue, o->stuck_timeout, gone))
 		die(j, ETIMEDOUT);
+}
+
+/* A wait has ended without a completion; returns whether the job is to wait on, or is dead. */
+static bool wait_on(struct virtio_job *j, int why, bool limited)
+{
+	if (why != -ETIMEDOUT)
+		die(j, -why);
+	else if (limited)
+		return false;
+	else if (j->dev->link)
+		check_age(j, j->waiter.waited_ns);
+	else
+		die(j, ETIMEDOUT);
+	return true;
 }
 
 /**
@@ -201,6 +227,7 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 	const struct virtio_options *o = td->eo;
 	uint64_t timeout = o->stuck_timeout * 1000000000ull;
 	bool limited = false;
+	int ret = 0;
 
 	if (t && min) {
 		uint64_t ns = t->tv_sec * 1000000000ull + t->tv_nsec;
@@ -209,13 +236,13 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 		timeout = limited ? ns : timeout;
 	}
 	if (!(++j->f.calls % CALLS_PER_CLOCK))
-		check_age(j);
+		check_age(j, 0);
 
 	j->f.nr_event = 0;
 	while (!j->f.dead) {
-		int ret;
-
 		reap(j, max);
+		if (unlikely(ret > 0))
+			check_age(j, j->waiter.waited_ns);
 		continue_waiting(j);
 		if ((j->f.nr_event && j->f.nr_event >= min) || j->f.dead)
 			break;
@@ -224,12 +251,8 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 			break;
 		if (!ret)
 			ret = waiter_wait(&j->waiter, timeout);
-		if (ret == -ETIMEDOUT && limited)
+		if (unlikely(ret < 0) && !wait_on(j, ret, limited))
 			break;
-		if (ret == -ETIMEDOUT && excused(j))
-			continue;
-		if (ret)
-			die(j, -ret);
 	}
 	if (j->f.dead)
 		inflight_fail_all(&j->f);

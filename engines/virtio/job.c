@@ -55,6 +55,13 @@ static int link_lost(void *arg)
 	return atomic_load_explicit(&l->state, memory_order_relaxed) == LINK_LOST ? -ECONNRESET : 0;
 }
 
+static int queue_gone(void *arg)
+{
+	const struct virtio_job *j = queue_to_job(arg);
+
+	return j->dev->transport->gone(j->dev, j->index);
+}
+
 static void init_waiter(struct virtio_job *j)
 {
 	const struct virtio_options *o = j->f.td->eo;
@@ -65,7 +72,7 @@ static void init_waiter(struct virtio_job *j)
 		.arg = &j->queue,
 		.fd = j->dev->queue[j->index].call_fd,
 		.peer_fd = j->dev->link ? -1 : j->dev->peer_fd,
-		.peer = j->dev->link ? link_lost : NULL,
+		.peer = j->dev->link ? link_lost : j->dev->transport->gone ? queue_gone : NULL,
 	};
 
 	waiter_init(&j->waiter, o->wait_mode, o->wait_poll_max_ns, &source);

@@ -127,7 +127,7 @@ struct virtio_options {
 	.lname	= "Reconnect", \
 	.type	= FIO_OPT_BOOL, \
 	VIRTIO_OPTION(reconnect), \
-	.help	= "When the device goes away, wait up to stuck_timeout until it is back, and have it go on with the requests in flight, of which it has to keep a record; stuck_timeout then counts anew for them", \
+	.help	= "When the device goes away, wait up to stuck_timeout until it is back, and have it go on with the requests in flight, of which it has to keep a record; stuck_timeout then counts anew for each, once", \
 	.def	= "0", \
 	VIRTIO_LISTED, \
 }, { \

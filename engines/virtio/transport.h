@@ -18,6 +18,8 @@ struct shared_device;
  * @attach: a job takes a queue; in the job, process or thread; what happens goes into @trace,
  *	if there is one; may be NULL
  * @detach: it gives the queue back; @dead when it has not seen all completions
+ * @gone: 0, or why the device no longer serves a queue, a negative errno; may be NULL where the
+ *	connection tells
  * @stats: what the device's side counted for a queue, as members of an object; may be NULL
  * @close: leave the device, whatever has been done of the above
  *
@@ -32,6 +34,7 @@ struct virtio_transport {
 	int (*attach)(struct shared_device *dev, struct thread_data *td, unsigned int index,
 		      struct trace *trace);
 	void (*detach)(struct shared_device *dev, unsigned int index, bool dead);
+	int (*gone)(struct shared_device *dev, unsigned int index);
 	void (*stats)(struct shared_device *dev, unsigned int index, struct json *w);
 	void (*close)(struct shared_device *dev);
 };

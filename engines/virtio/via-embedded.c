@@ -12,10 +12,16 @@
 
 /**
  * struct embedded_queue - the device's side of a job's queue; in the job only
+ * @lane: the thread that serves it
+ * @queue: what it serves
+ * @job: whose it is, for messages
+ * @broken: why it has stopped to, a negative errno; 0 while it has not
  */
 struct embedded_queue {
 	struct lane lane;
 	struct queue queue;
+	const char *job;
+	_Atomic int broken;
 };
 
 /**
@@ -111,11 +117,26 @@ static void choose_cpus(const struct embedded *e, unsigned int index, cpu_set_t 
 		*set = e->cpus;
 }
 
-/* A chain that our own driver wrote and our own device cannot read is a bug of ours. */
+/*
+ * A chain that our own driver wrote and our own device cannot read is a bug of ours. The job,
+ * which would wait for it, finds @broken when it next looks after its peer; a call ends a sleep.
+ */
 static void on_broken(void *owner, struct queue *q, int err)
 {
-	(void)q;
-	log_err("%s: the embedded target stops: %s\n", (const char *)owner, strerror(-err));
+	struct embedded_queue *eq = owner;
+	uint64_t one = 1;
+
+	log_err("%s: the embedded target stops: %s\n", eq->job, strerror(-err));
+	/* Nothing else is handed over with it. */
+	atomic_store_explicit(&eq->broken, err, memory_order_relaxed);
+	(void)!write(q->call_fd, &one, sizeof(one));
+}
+
+static int embedded_gone(struct shared_device *dev, unsigned int index)
+{
+	struct embedded *e = dev->priv;
+
+	return atomic_load_explicit(&e->queue[index].broken, memory_order_relaxed);
 }
 
 static int start_queue(struct shared_device *dev, struct embedded *e, unsigned int index,
@@ -134,12 +155,14 @@ static int start_queue(struct shared_device *dev, struct embedded *e, unsigned i
 	at = (struct vq_addresses) {
 		(uintptr_t)parts.desc, (uintptr_t)parts.driver, (uintptr_t)parts.device,
 	};
+	eq->job = name;
+	eq->broken = 0;
 	*q = (struct queue) {
 		.dev = &e->dev,
 		.mem = &e->mem,
 		.call_fd = dev->queue[index].call_fd,
 		.on_broken = on_broken,
-		.owner = (void *)name,
+		.owner = eq,
 		.number = index,
 	};
 	q->source.fd = dev->queue[index].kick_fd;
@@ -217,6 +240,7 @@ const struct virtio_transport via_embedded = {
 	.start = embedded_start,
 	.attach = embedded_attach,
 	.detach = embedded_detach,
+	.gone = embedded_gone,
 	.stats = embedded_stats,
 	.close = embedded_close,
 };

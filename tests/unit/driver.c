@@ -384,16 +384,16 @@ static void test_stuck(void **state)
 {
 	(void)state;
 	start(F(VIRTIO_RING_F_INDIRECT_DESC));
-	assert_false(blk_queue_stuck(&t.q, 0));
+	assert_false(blk_queue_stuck(&t.q, 0, false));
 	t.q.age = UINT32_MAX - 1;
 	blk_queue_flush(&t.q, NULL);
 	blk_queue_submit(&t.q);
 	t.q.age += 3;
-	assert_false(blk_queue_stuck(&t.q, 3));
-	assert_true(blk_queue_stuck(&t.q, 2));
+	assert_false(blk_queue_stuck(&t.q, 3, false));
+	assert_true(blk_queue_stuck(&t.q, 2, false));
 	serve();
 	expect_done(0, 0);
-	assert_false(blk_queue_stuck(&t.q, 0));
+	assert_false(blk_queue_stuck(&t.q, 0, false));
 }
 
 static void hand_on(uint64_t features)
