@@ -47,6 +47,7 @@ static void set_up_once(void)
 	blk_device_init(&server.dev, &backend, 512, false, QUEUES);
 	server.num_queues = QUEUES;
 	server.queue_size = 64;
+	server.max_memory = 16 * MEMORY;
 	server.lanes = &lane;
 	server.nr_lanes = 1;
 	nowhere = fopen("/dev/null", "we");
