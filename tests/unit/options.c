@@ -273,6 +273,7 @@ static void test_json(void **state)
 				  "  \"completion\": \"eventfd\",\n"
 				  "  \"num-queues\": \"8\",\n"
 				  "  \"queue-size\": \"1024\",\n"
+				  "  \"max-client-memory\": \"1099511627776\",\n"
 				  "  \"iothreads\": \"1\",\n"
 				  "  \"cpus\": \"1-3\",\n"
 				  "  \"poll\": \"fixed\",\n"
