@@ -9,6 +9,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +24,9 @@
 #define DISK	(1u << 20)
 #define STEPS	60
 #define STREAM	(4u << 20)
+
+/* Pieces that a stream is cut into: 4 MiB byte by byte would take a minute. */
+#define PIECES	4096u
 
 static struct nbd_server server;
 static struct backend backend;
@@ -198,41 +202,74 @@ static void take_stream(struct stream *s, struct input *in)
 		add_request(s, in);
 }
 
+/* Signals come at any time: libFuzzer looks at the clock in one. */
+static bool retry(void)
+{
+	return errno == EAGAIN || errno == EINTR;
+}
+
 static int connect_client(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int ret = -1;
 
 	strcpy(addr.sun_path, server.listener.name);
-	if (sock < 0 || connect(sock, (struct sockaddr *)&addr, sizeof(addr)))
+	do {
+		if (sock >= 0)
+			ret = connect(sock, (struct sockaddr *)&addr, sizeof(addr));
+	} while (ret && sock >= 0 && retry());
+	if (ret)
 		abort();
 	nbd_server_accept(&server);
 	return sock;
 }
 
-/* Send all of it, cut anywhere, and read until the server has closed its end too. */
-static void talk(int sock, const struct stream *s, size_t piece)
+/* Send a piece of what is left; returns how much has gone, all of it if the server has left. */
+static size_t send_piece(int sock, const struct stream *s, size_t done, size_t piece)
+{
+	size_t left = s->len - done;
+	ssize_t n = send(sock, s->data + done, left < piece ? left : piece,
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0)
+		return retry() ? done : s->len;
+	return done + n;
+}
+
+/* Take replies; returns whether there are more to come. */
+static bool take_replies(int sock)
 {
 	static char replies[1 << 16];
+	ssize_t n = recv(sock, replies, sizeof(replies), MSG_DONTWAIT);
+
+	return n > 0 || (n < 0 && retry());
+}
+
+/*
+ * Send all of it, cut anywhere, and read until the server has closed its end too. Returns how
+ * many pieces it was cut into.
+ */
+static unsigned int talk(int sock, const struct stream *s, size_t piece)
+{
+	unsigned int pieces = 0;
 	size_t done = 0;
 
 	for (;;) {
 		struct pollfd p = { .fd = sock, .events = POLLIN | (done < s->len ? POLLOUT : 0) };
 
-		if (poll(&p, 1, -1) < 0)
-			abort();
+		if (poll(&p, 1, -1) < 0) {
+			if (!retry())
+				abort();
+			continue;
+		}
 		if (p.revents & POLLOUT) {
-			size_t len = s->len - done < piece ? s->len - done : piece;
-			ssize_t n = send(sock, s->data + done, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-			/* The server may have dropped us by now. */
-			done = n > 0 ? done + n : errno == EAGAIN ? done : s->len;
+			done = send_piece(sock, s, done, ++pieces < PIECES ? piece : STREAM);
 			if (done == s->len)
 				shutdown(sock, SHUT_WR);
 		}
-		if (p.revents & (POLLIN | POLLHUP | POLLERR) &&
-		    recv(sock, replies, sizeof(replies), MSG_DONTWAIT) <= 0)
-			return;
+		if (p.revents & (POLLIN | POLLHUP | POLLERR) && !take_replies(sock))
+			return pieces;
 	}
 }
 
