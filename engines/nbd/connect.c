@@ -104,7 +104,7 @@ static int try(struct nbd_handle *h, const char *uri, const struct nbd_patience 
 		return gave_up;
 	}
 	/* To libnbd, and to GnuTLS, that is but a message that does not go on. */
-	return ret == -EPROTO && left ? -ECONNRESET : ret;
+	return (ret == -EPROTO || ret == -EPIPE) && left ? -ECONNRESET : ret;
 }
 
 /**
