@@ -51,6 +51,7 @@ static int make_room(const struct sockaddr_un *addr)
 
 static int bind_and_listen(struct listener *l, const struct sockaddr *addr, socklen_t len)
 {
+	struct stat st;
 	mode_t mask;
 	int ret;
 
@@ -58,6 +59,10 @@ static int bind_and_listen(struct listener *l, const struct sockaddr *addr, sock
 	mask = umask(0177);
 	ret = bind(l->fd, addr, len) ? -errno : 0;
 	umask(mask);
+	if (!ret && l->is_unix && !lstat(l->name, &st)) {
+		l->dev = st.st_dev;
+		l->ino = st.st_ino;
+	}
 	if (!ret && listen(l->fd, SOMAXCONN))
 		ret = -errno;
 	if (ret) {
@@ -163,13 +168,21 @@ void listener_turn_away(struct listener *l, int err)
 	client_line("a client is turned away from %s: %s", l->name, strerror(-err));
 }
 
+/* Its number is not given to another file as long as the socket is open. */
+static bool is_still_ours(const struct listener *l)
+{
+	struct stat st;
+
+	return !lstat(l->name, &st) && st.st_dev == l->dev && st.st_ino == l->ino;
+}
+
 /**
- * listener_close - stop listening, and remove the socket's file
+ * listener_close - stop listening, and remove the socket's file unless another took its place
  * @l: the listener
  */
 void listener_close(struct listener *l)
 {
-	if (l->is_unix)
+	if (l->is_unix && is_still_ours(l))
 		unlink(l->name);
 	close(l->fd);
 }

@@ -4,18 +4,23 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /**
  * struct listener - a socket on which clients find the target
  * @fd: listening, not blocking
  * @name: its path or its address, for messages
  * @is_unix: @name is a file, removed at the end
+ * @dev: which file that is
+ * @ino: and its number there
  * @starved: no descriptor was left for the last client that came, which has been said
  */
 struct listener {
 	int fd;
 	char name[128];
 	bool is_unix;
+	dev_t dev;
+	ino_t ino;
 	bool starved;
 };
 

@@ -75,7 +75,10 @@ static int wait_readable(int sock, uint64_t deadline_ns)
 	}
 }
 
-/* Keep the descriptors that came along; what does not fit the kernel has closed itself. */
+/*
+ * Keep the descriptors that came along; the kernel has closed those that do not fit, or for
+ * which this process may have no more: none at all, then, and no control message either.
+ */
 static int take_fds(struct msghdr *mh, struct vu_msg *msg)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
@@ -93,7 +96,9 @@ static int take_fds(struct msghdr *mh, struct vu_msg *msg)
 				close(fd);
 		}
 	}
-	return mh->msg_flags & MSG_CTRUNC ? -EMFILE : 0;
+	if (!(mh->msg_flags & MSG_CTRUNC))
+		return 0;
+	return msg->nr_fds == VU_MAX_FDS ? -E2BIG : -EMFILE;
 }
 
 /* Descriptors come with the first byte of a message; later ones are refused by the kernel. */
@@ -120,7 +125,7 @@ static int recv_all(int sock, void *buf, size_t len, struct vu_msg *msg, uint64_
 			continue;
 		if (n < 0)
 			return -errno;
-		if (msg && mh.msg_controllen) {
+		if (msg) {
 			ret = take_fds(&mh, msg);
 			if (ret)
 				return ret;
@@ -141,8 +146,8 @@ static int recv_all(int sock, void *buf, size_t len, struct vu_msg *msg, uint64_
  * On an error no descriptor is left open.
  *
  * Return: 0, -ECONNRESET when the peer closed between two messages, -EPIPE when it
- * closed inside one, -EPROTO for another version or an oversized payload, -EMFILE for
- * more than VU_MAX_FDS descriptors, -ETIMEDOUT, or what recvmsg said.
+ * closed inside one, -EPROTO for another version or an oversized payload, -E2BIG for
+ * more than VU_MAX_FDS descriptors, -EMFILE when this process may have no more of them, -ETIMEDOUT, or what recvmsg said.
  */
 int vu_recv(int sock, struct vu_msg *msg, int timeout_ms)
 {

@@ -337,6 +337,8 @@ int vu_front_start_queue(struct vu_front *f, unsigned int index, unsigned int nu
 	int ret;
 
 	ret = tell_state(f, VU_SET_VRING_NUM, index, num);
+	if (ret == -EREMOTEIO)
+		ret = -ERANGE;
 	if (!ret)
 		ret = tell_state(f, VU_SET_VRING_BASE, index, vq_driver_base(ring));
 	if (!ret)

@@ -166,7 +166,7 @@ static int vu_start(struct shared_device *dev, struct thread_data *td)
 		ret = start_queues(dev, &v->front);
 	if (!ret && o->reconnect)
 		ret = start_keeper(dev, o->stuck_timeout);
-	if (ret != -EREMOTEIO)
+	if (ret != -ERANGE)
 		return ret ? report(td, "start the queues of", dev, ret) : 0;
 	return glue_fail(td, -ret, "vhost-user device %s refuses a queue of %u entries; its --queue-size may be smaller: lower iodepth= or set queue_size=",
 			 dev->key, dev->queue_size);

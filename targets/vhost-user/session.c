@@ -305,6 +305,9 @@ static void say_goodbye(struct session *s, const struct vu_msg *msg, int err)
 	else if (msg)
 		client_line("client %u dropped: %s (%u): %s", s->id, vu_request_name(msg->h.request),
 			    msg->h.request, strerror(-err));
+	else if (err == -EMFILE)
+		client_line("client %u dropped: no room for a descriptor that it sends: %s (see ulimit -n)",
+			    s->id, strerror(-err));
 	else if (err != -ECONNRESET)
 		client_line("client %u dropped: bad message: %s", s->id, strerror(-err));
 }

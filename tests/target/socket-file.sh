@@ -23,6 +23,16 @@ start_target --backend null
 stop_target || fail "status $?"
 [ ! -e "$socket" ] || fail "the socket is still there"
 
+# Somebody else's socket in the place of ours stays, with whoever listens there.
+start_target --backend null
+first=$target_pid
+rm "$socket"
+start_target --backend null
+stop "$first" || fail "status $?"
+[ -S "$socket" ] || fail "the first target removed the second one's socket"
+stop_target || fail "status $?"
+[ ! -e "$socket" ] || fail "the socket is still there"
+
 echo precious >"$socket"
 ! timeout 10 "$target" --socket "$socket" 2>err || fail "took a file's place"
 grep -q -e "--socket: $socket exists and is no socket" err || fail "it says: $(cat err)"
