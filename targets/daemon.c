@@ -13,6 +13,15 @@
 #include "targets/daemon.h"
 #include "targets/run.h"
 
+/* How long a command and what it has started may take to end when told to, in ns. */
+#define COMMAND_ENDS_NS		UINT64_C(30000000000)
+
+/* And what it leaves behind when it ends by itself. */
+#define LEFTOVERS_END_NS	UINT64_C(5000000000)
+
+/* How often to look who is left, in ms */
+#define FAMILY_LOOK_MS		20
+
 /* Signals come through a descriptor; threads started later inherit the mask. */
 static int open_signals(void)
 {
@@ -150,7 +159,9 @@ static int start_command(struct daemon *d)
 	if (!d->o.run)
 		return 0;
 	d->ops->uri(d, uri, sizeof(uri));
-	ret = run_command(d->o.run, d->device[0].socket, uri, &d->child);
+	ret = family_init(&d->family);
+	if (!ret)
+		ret = run_command(d->o.run, d->device[0].socket, uri, &d->child);
 	if (!ret) {
 		d->child_fd = run_pidfd(d->child);
 		ret = d->child_fd < 0 ? d->child_fd : 0;
@@ -234,18 +245,21 @@ static void print_stats(struct daemon *d)
 		client_lines_text(text, len);
 }
 
-/* Returns whether the target is to end. */
+/* Returns whether there was a signal to end. */
 static bool on_signal(struct daemon *d)
 {
 	struct signalfd_siginfo info;
+	int ends = 0;
 
 	while (read(d->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGUSR1)
 			print_stats(d);
 		else
-			d->ended_by = info.ssi_signo;
+			ends = info.ssi_signo;
 	}
-	return d->ended_by;
+	if (!d->ended_by)
+		d->ended_by = ends;
+	return ends;
 }
 
 /* Serve until a signal or the end of --run's command. */
@@ -272,6 +286,23 @@ static void serve(struct daemon *d)
 }
 
 /*
+ * End what the command has started: a shell that dies of a signal does not take it along. Who
+ * takes too long is killed, and so is everybody at the next signal to the target.
+ */
+static void end_family(struct daemon *d)
+{
+	uint64_t until = clock_ns() + (d->ended_by ? COMMAND_ENDS_NS : LEFTOVERS_END_NS);
+	struct pollfd p = { .fd = d->signal_fd, .events = POLLIN };
+	int sig = SIGTERM;
+
+	while (family_signal(&d->family, sig)) {
+		if ((poll(&p, 1, FAMILY_LOOK_MS) > 0 && on_signal(d)) || clock_ns() > until)
+			sig = SIGKILL;
+	}
+	family_free(&d->family);
+}
+
+/*
  * A signal to the target ends its command, which --run waits for: by SIGTERM, as a shell
  * lets its background processes ignore SIGINT. The status is the command's own, but where
  * that signal killed it the one that a shell gives a program killed by the target's.
@@ -282,13 +313,9 @@ static int end_command(struct daemon *d)
 
 	if (!d->child)
 		return 0;
-	if (d->child_fd >= 0) {
-		struct pollfd p = { .fd = d->child_fd, .events = POLLIN };
-
-		if (poll(&p, 1, 0) <= 0)
-			kill(d->child, SIGTERM);
+	end_family(d);
+	if (d->child_fd >= 0)
 		close(d->child_fd);
-	}
 	status = run_status(d->child);
 	if (d->ended_by && status == 128 + SIGTERM)
 		return 128 + d->ended_by;

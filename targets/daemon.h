@@ -4,6 +4,7 @@
 #define TARGETS_DAEMON_H
 
 #include "targets/lane.h"
+#include "targets/run-family.h"
 #include "targets/target-options.h"
 #include "wire/trace.h"
 
@@ -48,6 +49,7 @@ struct daemon_ops {
  * @trace: what happens to requests, with @o.trace
  * @signal_fd: SIGTERM, SIGINT, SIGHUP and SIGUSR1
  * @child: the command of --run, 0 without
+ * @family: that, and what it has started
  * @child_fd: readable when it has ended, -1 without
  * @ended_by: the signal that ended the target, 0 without
  * @started_ns: when the target was ready
@@ -61,6 +63,7 @@ struct daemon {
 	struct trace trace;
 	int signal_fd;
 	pid_t child;
+	struct family family;
 	int child_fd;
 	int ended_by;
 	uint64_t started_ns;

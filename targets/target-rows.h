@@ -31,7 +31,7 @@ extern const char *const wakeup_names[];
 
 #define ROW_RUN(more) \
 	{ OPT_STR, "run", "COMMAND", .once = true, AT(run), \
-	  .help = "listen on a private socket, run COMMAND in a shell with $socket, $uri and $FIO_DATAPLANE set, and exit with its status" more }
+	  .help = "listen on a private socket, run COMMAND in a shell with $socket, $uri and $FIO_DATAPLANE set, exit with its status, and end whatever it has started" more }
 
 #define ROWS_DEVICE \
 	{ OPT_TOPIC, .help = "The device" }, \
@@ -124,7 +124,7 @@ extern const char *const wakeup_names[];
 	  "\n" \
 	  "SIGUSR1 prints the statistics on the standard error.\n" }, \
 	{ "EXIT STATUS", \
-	  "0 after SIGTERM, SIGINT or SIGHUP, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 plus the number of the signal that killed it. One of these signals to the target ends COMMAND by SIGTERM: if it dies of that, the status is 143, 130 or 129, after the signal that the target got.\n" }, \
+	  "0 after SIGTERM, SIGINT or SIGHUP, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 plus the number of the signal that killed it. One of these signals to the target ends COMMAND, and all that it has started, by SIGTERM: if it dies of that, the status is 143, 130 or 129, after the signal that the target got. What has not ended after 30 s, or when a second signal comes, is killed. What COMMAND leaves running when it ends by itself gets SIGTERM as well, and 5 s.\n" }, \
 	{ "ENVIRONMENT", \
 	  "What COMMAND of --run sees: $socket, the path of the socket, empty with --port; $uri, where the target is found as a URI; $FIO_DATAPLANE, the directory that holds engines/.\n" \
 	  "\n" \

@@ -70,6 +70,51 @@ for signal in TERM INT HUP; do
 	wait $pid || got=$?
 	[ $got = $((128 + $(kill -l $signal))) ] || fail "SIG$signal gave $got"
 done
+# Whatever the command has started ends as well: lists, what is in the background or in a session of its own, and
+# what is started when it is told to end; at last what does not listen.
+ended()
+{
+	local pid
+	for pid in $(cat pids.*); do
+		! kill -0 "$pid" 2>/dev/null || grep -qs '^State:.Z' "/proc/$pid/status" || return 1
+	done
+}
+cat >family <<'END'
+sh -c 'echo $$ >pids.a; exec sleep 61' &
+setsid sh -c 'echo $$ >pids.b; sleep 62; true' &
+setsid sh -c 'sh -c "echo \$\$ >pids.c; exec sleep 63" & exit' &
+sh -c 'trap "sleep 64 & echo \$! >pids.d; exit" TERM; echo ready >trap; while :; do sleep 0.1; done' &
+while ! [ -s pids.a ] || ! [ -s pids.b ] || ! [ -s pids.c ] || ! [ -s trap ]; do sleep 0.1; done
+echo ready
+sleep 65; true
+END
+for signal in TERM INT HUP; do
+	rm -f pids.* trap
+	env --default-signal=HUP "$target" --run '. ./family' >ready.family &
+	pid=$!
+	cleanup_fn kill -KILL $pid
+	wait_for 20 grep -qs ready ready.family || fail "no family: $(ls)"
+	kill -$signal $pid
+	got=0
+	wait $pid || got=$?
+	[ $got = $((128 + $(kill -l $signal))) ] || fail "SIG$signal to a family gave $got"
+	[ -s pids.d ] || fail "SIG$signal: one was not told"
+	ended || fail "SIG$signal leaves $(cat pids.*)"
+done
+# A second signal kills what the first one does not end.
+"$target" --run 'trap "" TERM; echo $$ >pids.deaf; while :; do sleep 0.1; done' &
+pid=$!
+cleanup_fn kill -KILL $pid
+wait_for 10 [ -s pids.deaf ]
+kill -TERM $pid
+sleep 0.3
+kill -0 $pid || fail "it does not wait for its command"
+stop $pid || true
+ended || fail "left behind: $(cat pids.*)"
+# What is left when the command ends by itself; and a child that the target has from before is not its own.
+sh -c 'sleep 67 & echo $! >before; exec "$0" --run "sleep 66 & echo \$! >pids.left"' "$target" || fail "status $?"
+ended || fail "left behind by the end: $(cat pids.left)"
+kill "$(cat before)" || fail "killed what it has not started"
 [ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"
 # Not even by one that is killed.
 "$target" --run 'echo ready; exec sleep 60' >ready.KILL &
