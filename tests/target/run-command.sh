@@ -89,7 +89,7 @@ echo ready
 sleep 65; true
 END
 for signal in TERM INT HUP; do
-	rm -f pids.* trap
+	rm -f pids.* trap ready.family
 	env --default-signal=HUP "$target" --run '. ./family' >ready.family &
 	pid=$!
 	cleanup_fn kill -KILL $pid
