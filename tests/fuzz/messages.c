@@ -50,6 +50,7 @@ static void set_up_once(void)
 	server.max_memory = 16 * MEMORY;
 	server.lanes = &lane;
 	server.nr_lanes = 1;
+	server.max_memory = 1 << 30;
 	nowhere = fopen("/dev/null", "we");
 }
 
