@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import paths
-from .errors import Refused
+from .errors import NotMeasured, Refused
 
 
 def read_json(path):
@@ -15,9 +15,9 @@ def read_json(path):
     try:
         return json.loads(path.read_text())
     except OSError as err:
-        raise Refused(f"{path}: {err.strerror}") from None
+        raise NotMeasured(f"{path}: {err.strerror}") from None
     except ValueError as err:
-        raise Refused(f"{path}: {err}") from None
+        raise NotMeasured(f"{path}: {err}") from None
 
 
 def write_whole(path, text):

@@ -9,7 +9,7 @@ when set, names the directory that holds engines/ and wins over both.
 import os
 from pathlib import Path
 
-from .errors import Refused
+from .errors import NotMeasured
 
 HOME = Path(__file__).resolve().parent.parent.parent
 
@@ -40,7 +40,7 @@ def built(*parts):
     """Path of a built file, refused with advice when it is not there."""
     path = dataplane_dir().joinpath(*parts)
     if not path.exists():
-        raise Refused(f"{path} is not built: run make"
+        raise NotMeasured(f"{path} is not built: run make"
                       " (or set FIO_DATAPLANE to where engines/ is)")
     return path
 

@@ -15,14 +15,14 @@ def seconds(text, what):
     """Seconds from 2, 1.5, 500ms or 1m; WHAT names the option in the message."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|us|s|m|)", str(text))
     if not match:
-        raise Refused(f"{what}={text}: wants a time such as 2, 1.5 or 500ms")
+        raise Refused(f"{what}={text}: expected a time such as 2, 1.5 or 500ms")
     return float(match[1]) * _SECONDS[match[2]]
 
 
 def whole(text):
     """A whole number, for argparse."""
     if not re.fullmatch("-?[0-9]+", text):
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number")
     return int(text)
 
 
@@ -38,7 +38,7 @@ def size(text, what):
     """Bytes from 4096, 4k, 256m; WHAT names the option in the message."""
     match = re.fullmatch(r"([0-9]+)([kmg]?)", str(text).lower())
     if not match:
-        raise Refused(f"{what}={text}: wants a size such as 4096, 64k or 256m")
+        raise Refused(f"{what}={text}: expected a size such as 4096, 64k or 256m")
     return int(match[1]) * _FACTOR[match[2]]
 
 

@@ -29,14 +29,14 @@ class _Parser(argparse.ArgumentParser):
 
 def _count(text):
     if not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"'{text}': wants a whole number from 1 up")
+        raise argparse.ArgumentTypeError(f"'{text}': expected a whole number from 1 up")
     return int(text)
 
 
 def _file(text):
     here, _, there = text.partition(":")
     if not os.path.isfile(here):
-        raise argparse.ArgumentTypeError(f"'{here}': wants a file that exists")
+        raise argparse.ArgumentTypeError(f"'{here}': no such file")
     return here, there or f"/usr/bin/{os.path.basename(here)}"
 
 

@@ -77,7 +77,7 @@ def reconnect(qemu):
         raise Failed(f"{qemu}: {err.strerror}") from None
     version = re.search(r"version (\d+)\.(\d+)", said)
     if not version:
-        raise Failed(f"{qemu} --version: tells no version")
+        raise Failed(f"{qemu} --version: prints no version")
     return "reconnect-ms=1000" if (int(version[1]), int(version[2])) >= (9, 2) else "reconnect=1"
 
 

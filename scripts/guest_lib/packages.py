@@ -22,7 +22,7 @@ def kernel(where):
     _lists_there()
     names = [n for n in _run("apt-cache", "pkgnames", "linux-image-").split() if _KERNEL.fullmatch(n)]
     if not names:
-        raise Unavailable("apt-cache knows no kernel package of the kind linux-image-*-cloud-amd64")
+        raise Unavailable("apt-cache has no kernel package of the kind linux-image-*-cloud-amd64")
     return unpacked(where, max(names, key=_version))
 
 

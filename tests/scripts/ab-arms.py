@@ -57,8 +57,8 @@ class Arms(unittest.TestCase):
             self.assertEqual(found["program"], f"{place}/targets/vhost-user-blk-target")
 
     def test_mistakes(self):
-        for text, word in (("poll", "wants NAME=VALUE"), ("a=1 a=2", "given twice"), ("'", "quotation"),
-                           ("tree=/nowhere", "no source tree"), ("tree=/a build=/b", "exclude each other")):
+        for text, word in (("poll", "expected NAME=VALUE"), ("a=1 a=2", "given twice"), ("'", "quotation"),
+                           ("tree=/nowhere", "not a source tree"), ("tree=/a build=/b", "exclude each other")):
             with self.assertRaisesRegex(Refused, word):
                 table(text)
 
@@ -67,7 +67,7 @@ class CommandLine(unittest.TestCase):
     def refused(self, word, *args):
         said = io.StringIO()
         with contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
-            self.assertEqual(main.main(list(args)), 1, args)
+            self.assertEqual(main.main(list(args)), 2, args)
         self.assertEqual(len(said.getvalue().splitlines()), 1, said.getvalue())
         self.assertIn(word, said.getvalue())
 
@@ -75,14 +75,14 @@ class CommandLine(unittest.TestCase):
         with tempfile.TemporaryDirectory() as tmp:
             fakes.install(tmp)
             usual = ("ab", "--a", "", "--b", "poll=off", f"{tmp}/job.fio")
-            self.refused("${bs} is given no value", *usual)
+            self.refused("${bs} has no value", *usual)
             self.refused("required: --a", "ab", "--b", "", f"{tmp}/job.fio")
-            for word, *more in (("--pairs 7", "--pairs", "7"), ("--pairs 4", "--pairs", "4"), ("--budget", "--budget", "5m"),
+            for word, *more in (("--pairs must be an even number of 6 or more (is 7)", "--pairs", "7"), ("--pairs must be an even number of 6 or more (is 4)", "--pairs", "4"), ("--budget", "--budget", "5m"),
                                 ("--restore", "--restore", "true"), ("--until-resolved", "--until-resolved", "soon"),
                                 ("--fail-if", "--fail-if", "x"), ("--primary", "--primary", "speed"),
                                 ("exclude", "--program", "a", "--server", "b $socket"), ("--ramp", "--ramp", "1"),
                                 ("not the primary", "--primary", "bw_mib", "--fail-if", "iops < -2%"),
-                                ("--cool-down", "--cool-down", "later"), ("wants NAME=VALUE", "--set", "b")):
+                                ("--cool-down", "--cool-down", "later"), ("expected NAME=VALUE", "--set", "b")):
                 self.refused(word, *usual, "--set", "bs=4k", *more)
 
 

@@ -27,7 +27,7 @@ class Restored(unittest.TestCase):
 
     def test_restored_after_a_failure(self):
         failing = {**self.env, "FAKE_FIO": "exit"}
-        for more, status in (((), 1), (("--fail-if", "iops < -2%"), 125)):
+        for more, status in (((), 3), (("--fail-if", "iops < -2%"), 125)):
             done = fakes.dataplane(*self.args("--set-a", f"echo set >>{self.log}",
                                               "--restore", f"echo restore >>{self.log}", *more), env=failing)
             self.assertEqual(done.returncode, status)
@@ -39,13 +39,13 @@ class Restored(unittest.TestCase):
     def test_a_set_that_fails_is_restored_too(self):
         done = fakes.dataplane(*self.args("--set-a", f"echo half >>{self.log}; echo no way >&2; exit 3",
                                           "--restore", f"echo restore >>{self.log}"), env=self.env)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         self.assertIn("exit status 3: no way", done.stderr)
         self.assertEqual(self.log.read_text(), "half\nrestore\n")
 
     def test_a_restore_that_fails_is_told(self):
         done = fakes.dataplane(*self.args("--set-a", "true", "--restore", "false"), env=self.env)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         self.assertIn("the machine is not as it was", done.stderr)
 
     def test_restored_after_control_c(self):

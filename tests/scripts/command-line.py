@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""A mistake on the command line or in a study is one line that names it, exit status 1."""
+"""A mistake on the command line or in a study is one line that names it, exit status 2; 3 where this machine cannot measure."""
 
 import os
 import subprocess
@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 import fakes
+from dataplane_lib.cli import main
 from dataplane_lib.model import targets
 
 STUDY = """
@@ -28,9 +29,9 @@ class CommandLine(unittest.TestCase):
         self.env = fakes.install(self.dir)
         self.job = str(self.dir / "job.fio")
 
-    def refused(self, word, *args):
+    def refused(self, word, *args, status=2):
         done = fakes.dataplane(*args, env=self.env)
-        self.assertEqual(done.returncode, 1, args)
+        self.assertEqual(done.returncode, status, args)
         lines = done.stderr.splitlines()
         self.assertEqual(len(lines), 1, done.stderr)
         self.assertTrue(lines[0].startswith("dataplane"), lines[0])
@@ -38,20 +39,19 @@ class CommandLine(unittest.TestCase):
 
     def test_options(self):
         vary = ("--vary", "poll-max-ns=0,1", "--set", "bs=4k")
-        self.refused("COMMAND")
         self.refused("nonsense", "nonsense")
-        self.refused("no such study", "run", "nonsense")
+        self.refused("study not found", "run", "nonsense")
         self.refused("--frob", "sweep", self.job, *vary, "--frob")
-        self.refused("no such job file", "sweep", self.job + "x", *vary)
+        self.refused("job file or study not found: ", "sweep", self.job + "x", *vary)
         self.refused("nothing to vary", "sweep", self.job, "--set", "bs=4k")
-        self.refused("wants NAME=A,B,…", "sweep", self.job, "--vary", "poll-max-ns")
+        self.refused("expected NAME=A,B,…", "sweep", self.job, "--vary", "poll-max-ns")
         self.refused("given twice", "sweep", self.job, "--vary", "poll-max-ns=1,1", "--set", "bs=4k")
-        self.refused("${bs} is given no value", "sweep", self.job, "--vary", "poll-max-ns=0,1")
+        self.refused("${bs} has no value", "sweep", self.job, "--vary", "poll-max-ns=0,1")
         self.refused("is not used", "sweep", self.job, *vary, "--set", "other=1")
         self.refused("--runtime=soon", "sweep", self.job, *vary, "--runtime", "soon")
         self.refused("0.5 s or more", "sweep", self.job, *vary, "--runtime", "0.1")
         self.refused("repeats=0", "sweep", self.job, *vary, "--repeats", "0")
-        self.refused("--repeats: 'many' is no whole number", "sweep", self.job, *vary, "--repeats", "many")
+        self.refused("--repeats: 'many' is not a whole number", "sweep", self.job, *vary, "--repeats", "many")
         self.refused("--cpus", "sweep", self.job, *vary, "--cpus", "0,99999")
         self.refused("dataplane sets it itself", "sweep", self.job, *vary, "--vary", "socket=a,b")
         self.refused("primary=speed: unknown metric; accepted: iops,", "sweep", self.job, *vary, "--primary", "speed")
@@ -60,7 +60,37 @@ class CommandLine(unittest.TestCase):
         self.refused("gives no file", "sweep", self.job, *vary, "--target", "--backend file:$file")
         self.refused("No closing quotation", "sweep", self.job, *vary, "--target", "--backend 'x")
         self.refused("is varied", "sweep", self.job, *vary, "--set", "poll-max-ns=1")
-        self.refused("is no result", "report", str(self.dir))
+        self.refused("result not found: ", "report", str(self.dir))
+
+    def test_mistyped(self):
+        """What was probably meant is named: a command, an option, a metric, a study."""
+        self.refused("unknown command swep; did you mean sweep?", "swep")
+        self.refused("unknown option --pear; did you mean --pairs?", "ab", "--pear=x", self.job)
+        self.refused("did you mean target_cpu?; accepted: iops,", "ab", self.job, "--a", "x=1", "--b", "x=2", "--primary", "target_cpus")
+        self.refused("study not found: poll-max; did you mean poll-max-ns?", "run", "poll-max")
+        done = fakes.dataplane("sweep", self.job, "--vry", "a=1,2", "--frob", "--target=--poll")
+        self.assertEqual((done.returncode, done.stderr.splitlines()),
+                         (2, ["dataplane sweep: unknown option --vry; did you mean --vary?", "dataplane sweep: unknown option --frob"]))
+
+    def test_all_faults_at_once(self):
+        done = fakes.dataplane("ab", self.job, "--a", "x=1", "--b", "x=2", "--pairs", "7", "--warmup=-1", "--budget", "soon")
+        self.assertEqual(done.returncode, 2)
+        lines = done.stderr.splitlines()
+        self.assertEqual([line.partition(" (is")[0].partition("=")[0] for line in lines],
+                         ["dataplane: --pairs must be an even number of 6 or more", "dataplane: --warmup must be 0 or more",
+                          "dataplane: --budget needs --until-resolved", "dataplane: --budget"])
+
+    def test_version_and_metrics(self):
+        done = fakes.dataplane("--version", env=self.env)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"^dataplane \S+.*, fio-0.0-fake\n$")
+        for args in (["sweep", "--primary", "list"], ["ab", "--primary=list"]):
+            done = fakes.dataplane(*args)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"(?m)^  lat_mean_us +lat mean, us$")
+        done = fakes.dataplane("sweep", self.job, "--primary")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("lat_mean_us", done.stderr)
 
     def test_what_nobody_knows(self):
         """A name that neither the job nor the target has is refused before there is a result."""
@@ -77,19 +107,19 @@ class CommandLine(unittest.TestCase):
         self.assertFalse(out.exists())
 
     def test_job_for_study(self):
-        self.refused("is a job file and no study; use: dataplane sweep", "run", self.job)
-        self.refused("no such job file", "run", "nope.fio")
-        self.refused("nope.fio: no such job file", "ab", "--a", "poll=off", "--b", "poll=busy", "nope.fio")
+        self.refused("is a job file, not a study; use: dataplane sweep", "run", self.job)
+        self.refused("job file not found", "run", "nope.fio")
+        self.refused("job file or study not found: nope.fio; did you mean noop.fio?", "ab", "--a", "poll=off", "--b", "poll=busy", "nope.fio")
 
     def test_names(self):
         """What list shows does in the place of a path: a study lends its job, variables and target."""
-        self.refused("example.fio: is a job file and no study", "run", "example.fio")
-        self.refused("wait_mode} is given no value", "sweep", "example.fio", "--vary", "poll=off,busy")
-        self.refused("noop.fio: has jobs that wait for each other", "sweep", "noop.fio", "--vary", "poll=off,busy")
+        self.refused("example.fio is a job file, not a study", "run", "example.fio")
+        self.refused("wait_mode} has no value", "sweep", "example.fio", "--vary", "poll=off,busy")
+        self.refused("noop.fio: jobs wait for each other", "sweep", "noop.fio", "--vary", "poll=off,busy")
         self.refused("poll-max-ns: nothing to vary", "sweep", "poll-max-ns")
-        self.refused("nope: no such job file, and no such study; accepted: a path, or one of", "sweep", "nope", "--vary", "poll=off")
-        self.refused("no such job file", "ab", "--a", "job=nope.fio", "--b", "job=example.fio", self.job)
-        self.refused("nowhere: is no result", "report", "nowhere")
+        self.refused("job file or study not found: nope; accepted: a path, or one of", "sweep", "nope", "--vary", "poll=off")
+        self.refused("job file not found", "ab", "--a", "job=nope.fio", "--b", "job=example.fio", self.job)
+        self.refused("result not found: nowhere (looked in ., ", "report", "nowhere")
 
     def test_program(self):
         """The target is the one that the job's engine talks to, and no other will do."""
@@ -109,13 +139,13 @@ class CommandLine(unittest.TestCase):
         self.refused("engine nbd speaks NBD, and vhost-user-blk-target serves vhost-user: use --program nbd-target",
                      "sweep", self.job, *vary, "--program", targets.VHOST)
         # There is no nbd-target among the made-up programs.
-        self.refused("nbd-target is not built", "sweep", self.job, *vary)
-        self.refused("nbd-target is not built", "ab", self.job, "--a", "poll=off", "--b", "poll=busy")
+        self.refused("nbd-target is not built", "sweep", self.job, *vary, status=3)
+        self.refused("nbd-target is not built", "ab", self.job, "--a", "poll=off", "--b", "poll=busy", status=3)
 
     def test_study_file(self):
         path = self.dir / "study.toml"
-        for word, text in (("no [short]", STUDY), ("frob: unknown", STUDY.replace("job =", "frob = 1\njob =")),
-                           ("repeats=x", 'repeats = "x"\n' + STUDY), ("wants a list", STUDY.replace("[0, 1]", "0")),
+        for word, text in (("--short needs a [short] table", STUDY), ("frob: unknown", STUDY.replace("job =", "frob = 1\njob =")),
+                           ("repeats=x", 'repeats = "x"\n' + STUDY), ("expected a list", STUDY.replace("[0, 1]", "0")),
                            ("job: missing", STUDY.replace('job = "job.fio"', "")),
                            ("primary=x", 'primary = "x"\n' + STUDY), ("study.toml", "job = [")):
             path.write_text(text)
@@ -132,9 +162,13 @@ class CommandLine(unittest.TestCase):
 
     def test_not_built(self):
         self.env["FIO_DATAPLANE"] = str(self.dir / "nowhere")
-        self.refused("run make", "sweep", self.job, "--vary", "poll-max-ns=0,1", "--set", "bs=4k")
+        self.refused("run make", "sweep", self.job, "--vary", "poll-max-ns=0,1", "--set", "bs=4k", status=3)
 
     def test_help_and_list(self):
+        alone = fakes.dataplane()
+        self.assertEqual((alone.returncode, alone.stderr), (0, ""))
+        self.assertEqual(alone.stdout, fakes.dataplane("--help").stdout)
+        self.assertEqual([line for line in alone.stdout.splitlines() if len(line) > 80], [])
         for args in (["--help"], *([c, "--help"] for c in ("run", "sweep", "ab", "report", "compare", "export", "selftest", "list",
                                                    "doctor", "env"))):
             done = fakes.dataplane(*args)
@@ -146,6 +180,14 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(done.stdout, r"(?m)^example\.fio .* a job file, for fio, sweep and ab$")
         self.assertRegex(done.stdout, r"(?m)^noop\.fio .* a job file, for fio by itself$")
         self.assertRegex(line, r"^poll-max-ns +\d+m\d\ds +\d+(m\d\d)?s  how long")
+
+    def test_help_has_defaults(self):
+        """Every option that takes a value says what it is without it."""
+        for name, parser in main._commands().parsers.items():  # pylint: disable=protected-access
+            for action in parser._actions:                      # pylint: disable=protected-access
+                if action.option_strings and action.nargs != 0:
+                    self.assertRegex(action.help or "", r"\(default: |\(required\)", f"{name} {action.option_strings}")
+                self.assertTrue(action.help, f"{name} {action.dest}")
 
     def test_env(self):
         """What env prints is a shell command that exports the directory."""

@@ -68,14 +68,14 @@ class Compare(unittest.TestCase):
         self.assertTrue(any("two sessions" in line for line in said))
 
     def test_refused(self):
-        for word, other in (("same result twice", self.one), ("is no result", self.dir)):
+        for word, other in (("same result is given twice", self.one), ("result not found", self.dir)):
             done = fakes.dataplane("compare", str(self.one), str(other), env=self.env)
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.returncode, 2)
             self.assertIn(word, done.stderr)
 
     def test_many_arms_are_not_all_listed(self):
         one, two = ({"arms": [{"name": f"{name}={n}"} for n in range(35)]} for name in "ab")
-        with self.assertRaisesRegex(Refused, "no arm in common: a=0, a=1, .*a=5 and 29 more / b=0, .* and 29 more$"):
+        with self.assertRaisesRegex(Refused, "no arm in common between x and y: a=0, a=1, .*a=5 and 29 more / b=0, .* and 29 more$"):
             compare._matched(one, two, "x", "y")
 
     def test_passing_facts_do_not_count(self):

@@ -32,7 +32,7 @@ class Export(unittest.TestCase):
             self.assertEqual([str(r["iops"]) for r in found], [r["iops"] for r in rows])
             for word, args in (("--out", ("--out", f"{tmp}/no/such")), ("not allowed with", ("--csv", "--json"))):
                 done = fakes.dataplane("export", str(out), *args, env=env)
-                self.assertEqual(done.returncode, 1)
+                self.assertEqual(done.returncode, 2)
                 self.assertIn(word, done.stderr)
 
 

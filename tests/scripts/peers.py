@@ -109,21 +109,21 @@ class Peers(unittest.TestCase):
         self.assertEqual(json.loads((self.out / "meta.json").read_text())["host"][str(other)], "peer 1.2 (made-up)")
 
     def test_refused(self):
-        for word, args in (("wants NAME=PATH", ("--peer", "peer")), ("is not a program", ("--peer", "peer=/etc/passwd")),
+        for word, args in (("expected NAME=PATH", ("--peer", "peer")), ("is not a program", ("--peer", "peer=/etc/passwd")),
                            ("no arm of", ("--peer", "qemu-nbd=/bin/true"))):
             done = self.run_study(*args)
-            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
             self.assertIn(word, done.stderr)
 
     def test_baseline_that_cannot_run(self):
         (self.dir / "study.toml").write_text(STUDY + '[baseline]\nserver = "gone"\n')
         done = self.run_study()
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         self.assertIn("is what others are compared with, and cannot run: no-such-server", done.stderr)
         # The first is the baseline where none is named, and no other takes its place.
         (self.dir / "study.toml").write_text(STUDY.replace('server = ["unix", "tcp", "gone"]', 'server = ["gone", "unix", "tcp"]'))
         done = self.run_study()
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         self.assertIn("server=gone: is what others are compared with, and cannot run: no-such-server", done.stderr)
 
     def test_nothing_to_compare(self):
@@ -134,7 +134,7 @@ class Peers(unittest.TestCase):
                            ("command=no-such-server", "command=no-such-server", "arm=A")):
             done = fakes.dataplane("ab", "--a", a, "--b", b, str(self.dir / "job.fio"), "--set", "bs=4k", "--file", "1m", "--out", str(self.out),
                                    env=self.env)
-            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
             self.assertIn(f"{what}: ", done.stderr)
             self.assertIn("no-such-server is not installed", done.stderr)
 

@@ -88,8 +88,8 @@ class Command(unittest.TestCase):
     def test_refused(self):
         many = made_up.write(self.dir / "many", made_up.arms(*({"x": str(n)} for n in range(9))), lambda i: 50, runs=1, ios=1000)
         for word, *args in (("x=1, x=2", self.one, "--arm", "x=3"), ("it has j0, j1", self.one, "--job", "no"), ("choose with --arm", many),
-                            ("is no result", self.dir), ("No such file", self.other, "-o", self.dir / "no" / "such")):
-            text = self.said(*args, status=1)
+                            ("result not found", self.dir), ("No such file", self.other, "-o", self.dir / "no" / "such")):
+            text = self.said(*args, status=2)
             self.assertIn(word, text)
             self.assertEqual(text.count("\n"), 1)
 

@@ -35,12 +35,12 @@ class Refused(unittest.TestCase):
     def check(self, variable, mode, reason):
         out = self.dir / f"{variable}-{mode}"
         done = self.sweep(out, **{variable: mode})
-        self.assertEqual(done.returncode, 1, mode)
+        self.assertEqual(done.returncode, 3, mode)
         last = done.stderr.strip().splitlines()[-1]
         self.assertTrue(last.startswith("dataplane: ") and reason in last, f"{mode}: {last}")
         self.assertIn("This is no result", (out / "report.html").read_text(), mode)
         again = fakes.dataplane("report", str(out), env=self.env)
-        self.assertEqual(again.returncode, 1, mode)
+        self.assertEqual(again.returncode, 3, mode)
         self.assertIn("refused", again.stderr)
 
     def test_fio(self):
@@ -64,11 +64,11 @@ class Refused(unittest.TestCase):
         doc["jobs"][0]["error"] = 110
         path.write_text(json.dumps(doc))
         done = fakes.dataplane("report", str(out), env=self.env)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         self.assertIn("error is 110", done.stderr)
         path.unlink()
         done = fakes.dataplane("report", str(out), env=self.env)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         self.assertIn("no result", done.stderr)
 
     def test_disk_full(self):
@@ -80,7 +80,7 @@ class Refused(unittest.TestCase):
                                        str(self.dir / "job.fio"), "--vary", "poll-max-ns=0,1", "--set", "bs=4k", "--runtime", "0.5",
                                        "--repeats", "1", "--warmup", "0", "--out", str(out)],
                                       env=self.env, capture_output=True, text=True, check=False)
-                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertRegex(done.stderr.splitlines()[-1], f"^dataplane: .*{out}.*File too large", done.stderr)
                 page = out / "report.html"
                 self.assertTrue(not page.exists() or "This is no result" in page.read_text())
@@ -117,7 +117,7 @@ class Refused(unittest.TestCase):
         left = subprocess.run(["pgrep", "-f", str(self.dir)], capture_output=True, text=True, check=False)
         self.assertEqual(left.stdout, "")
         again = fakes.dataplane("report", str(out), env=self.env)
-        self.assertEqual(again.returncode, 1)
+        self.assertEqual(again.returncode, 3)
         self.assertIn("interrupted", again.stderr)
 
 

@@ -82,7 +82,7 @@ class Sweep(unittest.TestCase):
     def test_out_is_not_overwritten(self):
         done = fakes.dataplane("sweep", str(Path(self.tmp.name) / "job.fio"), "--vary", "poll-max-ns=0",
                                "--set", "bs=4k", "--out", str(self.out), env=self.env)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn("--out", done.stderr)
 
 

@@ -34,7 +34,7 @@ class Cause(unittest.TestCase):
                             (("--vary", "poll=off,often"), "--poll: 'often' is not one of off, busy"),
                             (("--vary", "poll=off", "--target", "--size 1000"), "--size: 1000 is not a multiple")):
             done = self.sweep("--set", "wait_mode=block", *args)
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertFalse(self.out.exists())
@@ -44,17 +44,17 @@ class Cause(unittest.TestCase):
         job = Path(self.out.parent) / "job with space.fio"
         job.write_text(Path(JOB).read_text().replace("[reader]", "${more}\n[reader]"))
         for given, words in (("wait_mode=block,seldom", "wait_mode=seldom: accepted: block, poll, adaptive"),
-                             ("more=thread,merge=xx", "merge=xx: fio does not take that; wants a number such as 4k (Reads or writes of"),
-                             ("more=thread,stuck_timeout=0", "stuck_timeout=0: fio does not take that; wants a whole number, 1 to 86400 ("),
-                             ("more=thread,packed=maybe", "packed=maybe: fio does not take that; wants 0 or 1 ("),
-                             ("more=thread,wait_mode=never\nbs=4z", "bs=4z: fio does not take that; wants a whole number, 1 or more "
+                             ("more=thread,merge=xx", "merge=xx: fio does not accept that; expected a number such as 4k (Reads or writes of"),
+                             ("more=thread,stuck_timeout=0", "stuck_timeout=0: fio does not accept that; expected a whole number, 1 to 86400 ("),
+                             ("more=thread,packed=maybe", "packed=maybe: fio does not accept that; expected 0 or 1 ("),
+                             ("more=thread,wait_mode=never\nbs=4z", "bs=4z: fio does not accept that; expected a whole number, 1 or more "
                               "(Block size unit); wait_mode=block or never: accepted: block, poll, adaptive"),
-                             ("more=thread,merge=128k", "merge=128k: wants dp_stats=${dp_stats} beside it"),
+                             ("more=thread,merge=128k", "merge=128k: add dp_stats=${dp_stats}"),
                              ("more=thread,frob=1", "frob=1: neither fio nor the engine has such an option"),
-                             ("more=thread,iodepth=0x", "iodepth=0x: fio does not take that; wants a whole number, 1 or more (")):
+                             ("more=thread,iodepth=0x", "iodepth=0x: fio does not accept that; expected a whole number, 1 or more (")):
             others = [w for w in ("wait_mode=block", "more=thread") if not given.startswith(w.partition("=")[0])]
             done = self.sweep("--vary", given, *(w for other in others for w in ("--set", other)), job=job)
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.returncode, 2)
             self.assertTrue(done.stderr.startswith(f"dataplane: {job.name}: {words}"), done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertFalse(self.out.exists())
@@ -90,7 +90,7 @@ class Cause(unittest.TestCase):
         job = Path(self.out.parent) / "job.fio"
         job.write_text(Path(JOB).read_text().replace("external:${FIO_DATAPLANE}/engines/vhost-user-blk.so", f"external:{other}"))
         done = self.sweep("--vary", "wait_mode=block,poll", job=job)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn("built for fio-9", done.stderr)
         self.assertNotIn("no such option", done.stderr)
 

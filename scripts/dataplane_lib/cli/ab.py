@@ -27,29 +27,28 @@ examples:
 
 def add(command):
     """Add ab to the command line; COMMAND(name, text, run) makes a parser."""
-    sub = command("ab", "compare two arms, pair by pair in random order, and say how surely they differ", _run)
+    sub = command("ab", "compare two arms in pairs of runs, with intervals", _run)
     sub.epilog, sub.formatter_class = _HELP, argparse.RawDescriptionHelpFormatter
     sub.add_argument("job", metavar="JOB", help=options.JOB_HELP)
     for arm in "ab":
-        sub.add_argument(f"--{arm}", required=True, metavar="'ARM'", help=f"what arm {arm.upper()} has of its own, see below")
-        sub.add_argument(f"--set-{arm}", metavar="CMD", help=f"shell command before every run of {arm.upper()}")
+        sub.add_argument(f"--{arm}", required=True, metavar="'ARM'", help=f"what is special about arm {arm.upper()}, see below (required)")
+        sub.add_argument(f"--set-{arm}", metavar="CMD", help=f"shell command before every run of {arm.upper()} (default: none)")
     sub.add_argument("--restore", metavar="CMD",
-                     help="shell command after every run of an arm with a --set, failed and stopped ones too")
-    sub.add_argument("--primary", metavar="METRIC",
-                     help="the metric that decides, named beforehand (default: iops, or that of --fail-if)")
+                     help="shell command after every run of an arm with a --set, failed and stopped ones too (default: none)")
+    options.add_primary(sub, "iops, or that of --fail-if")
     sub.add_argument("--pairs", type=units.whole, default=10, metavar="N",
-                     help="pairs of runs, an even number from 6 on (default: %(default)s)")
+                     help="pairs of runs, an even number of 6 or more (default: %(default)s)")
     sub.add_argument("--until-resolved", metavar="PCT",
-                     help="go on until the primary metric's interval is at most PCT %% wide")
-    sub.add_argument("--budget", metavar="TIME", help="with --until-resolved: go on at most so long (default: 30m)")
+                     help="continue until the primary metric's interval is at most PCT %% wide (default: only --pairs)")
+    sub.add_argument("--budget", metavar="TIME", help="longest time for --until-resolved, in s, or such as 30m (default: 30m)")
     sub.add_argument("--fail-if", metavar="'METRIC < PCT%'",
-                     help="exit 1 if it is so, 0 if not, 125 if that is unresolved (git bisect run)")
-    sub.add_argument("--cool-down", default="0", metavar="TIME", help="wait so long before every run")
+                     help="exit 1 if true, 0 if not, 125 if unresolved, for git bisect run (default: no condition)")
+    sub.add_argument("--cool-down", default="0", metavar="TIME", help="pause before every run, in s, or such as 500ms (default: %(default)s)")
     sub.add_argument("--warmup", type=units.whole, default=1, metavar="N",
-                     help="runs of each arm to throw away first (default: %(default)s)")
-    sub.add_argument("--server", metavar="'COMMAND'", help="any other server of both arms, as command in a study.toml")
+                     help="runs of each arm to discard first (default: %(default)s)")
+    sub.add_argument("--server", metavar="'COMMAND'", help="any other server for both arms, as command in a study.toml (default: our target)")
     options.add_program(sub)
-    options.add(sub, "target options of both arms")
+    options.add(sub, "target options of both arms (default: none)")
 
 
 def _run(args):

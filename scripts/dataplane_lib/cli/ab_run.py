@@ -11,7 +11,7 @@ from ..judge import gate
 from ..model import ab_arms, metrics, server, study, studyfile, targets
 from ..run import pairing
 from ..stats import ranks
-from ..errors import Refused
+from ..errors import Faults, Refused
 
 
 def run(args):
@@ -22,8 +22,6 @@ def run(args):
     plan = _plan(args, condition, chosen.seed)
     chosen.primary = plan.primary
     specs = _arms(chosen, args)
-    if args.restore and not (args.set_a or args.set_b):
-        raise Refused("--restore: there is no --set-a or --set-b to restore from")
     options.finish(chosen, args)
     try:
         trees = [ab_arms.build(spec) for spec in specs]
@@ -49,31 +47,35 @@ def run(args):
 
 def _plan(args, condition, seed):
     """The Plan that the command line asks for."""
+    faults = Faults()
     primary = args.primary or (condition[0] if condition else "iops")
-    if primary not in metrics.BY_KEY:
-        raise Refused(f"--primary {primary}: unknown metric; accepted: {', '.join(metrics.BY_KEY)}")
+    faults.check(metrics.check, primary, f"--primary {primary}")
     if condition and condition[0] != primary:
-        raise Refused(f"--fail-if: {condition[0]} is not the primary metric, {primary}: only that one is not corrected")
+        faults.add(f"--fail-if: {condition[0]} is not the primary metric, {primary}: only that one is not corrected")
     if args.pairs < ranks.FEWEST_PAIRS or args.pairs % 2:
-        raise Refused(f"--pairs {args.pairs}: wants an even number, {ranks.FEWEST_PAIRS} or more")
+        faults.add(f"--pairs must be an even number of {ranks.FEWEST_PAIRS} or more (is {args.pairs})")
     if args.warmup < 0:
-        raise Refused(f"--warmup {args.warmup}: wants 0 or more")
+        faults.add(f"--warmup must be 0 or more (is {args.warmup})")
     if args.budget and args.until_resolved is None:
-        raise Refused("--budget: means something with --until-resolved only")
+        faults.add("--budget needs --until-resolved")
     until = None
     if args.until_resolved is not None:
         until = units.number(args.until_resolved.rstrip("% "))
         if not until:
-            raise Refused(f"--until-resolved {args.until_resolved}: wants a width in %, such as 2")
+            faults.add(f"--until-resolved {args.until_resolved}: expected a width in %, such as 2")
+    budget = faults.check(units.seconds, args.budget or "30m", "--budget")
+    cool_down = faults.check(units.seconds, args.cool_down, "--cool-down")
+    if args.restore and not (args.set_a or args.set_b):
+        faults.add("--restore needs --set-a or --set-b")
+    if args.program and args.server:
+        faults.add("--program and --server exclude each other")
+    faults.raise_any()
     return pairing.Plan(max(args.pairs, ranks.FEWEST_UNTIL) if until else args.pairs, until,
-                         units.seconds(args.budget or "30m", "--budget"), args.warmup,
-                         units.seconds(args.cool_down, "--cool-down"), primary, seed)
+                        budget, args.warmup, cool_down, primary, seed)
 
 
 def _study(args):
     """The job with what both arms share."""
-    if args.program and args.server:
-        raise Refused("--program and --server: exclude each other")
     chosen = studyfile.lent(args.job, args.program)
     chosen.name = f"ab-{chosen.name.removesuffix('.fio')}"
     if args.server:

@@ -180,11 +180,11 @@ def _null_blk():
     release = os.uname().release
     if list(Path("/lib/modules").glob(f"{release}/**/null_blk.ko*")):
         return OK, "null_blk: not loaded (modprobe null_blk, for studies that want it)", ""
-    return WARN, "null_blk: this kernel has none", "only studies on /dev/nullb0 need it; --backend null stands in"
+    return WARN, "null_blk: not available in this kernel", "only studies on /dev/nullb0 need it; --backend null stands in"
 
 
 def _kvm():
     if os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return OK, "/dev/kvm: opens (whether a guest boots with it is tried when a study wants one)", ""
+        return OK, "/dev/kvm: opens (whether a guest boots with it is tried when a study needs one)", ""
     why = "no permission" if os.path.exists("/dev/kvm") else "absent"
     return WARN, f"/dev/kvm: {why}", "only guests need it; without it they run emulated"

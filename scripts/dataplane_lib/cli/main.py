@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command line of dataplane."""
 
-import argparse
 import os
 import shlex
 import signal
@@ -9,14 +8,20 @@ import sys
 from pathlib import Path
 
 from .. import paths, units
-from . import ab, doctor, match, matrix, options
+from . import ab, doctor, match, matrix, options, parser
 from .execute import execute
+from ..host import system
 from ..model import peers, studyfile
 from ..report import export, write
 from ..run import session
-from ..errors import Refused
+from ..errors import INTERRUPTED, NOT_MEASURED, READER_GONE, Refused
 
-_EXAMPLES = """\
+_ABOUT = "Run studies of virtual-disk dataplanes and report them."
+_MORE = """\
+'dataplane COMMAND --help' lists a command's options, --version the version.
+Exit status: 0 success, 1 regression found (ab --fail-if), 2 wrong usage,
+3 could not measure, 130 interrupted; 125 unresolved (ab --fail-if).
+
 examples:
   dataplane doctor
   dataplane run poll-max-ns --short
@@ -26,76 +31,61 @@ examples:
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """A mistake is one line on stderr and exit status 1."""
-
-    def error(self, message):
-        sys.stderr.write(f"{self.prog}: {message}\n")
-        sys.exit(1)
-
-
-def _parser():
-    parser = _Parser(prog="dataplane", allow_abbrev=False, epilog=_EXAMPLES,
-                     description="Run studies of virtual-disk dataplanes and report them.",
-                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="what", required=True, metavar="COMMAND", parser_class=_Parser)
-
-    def command(name, text, run):
-        sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
-        sub.set_defaults(run=run)
-        return sub
-
-    run = command("run", "run a study: a name under jobfiles/, or a path to a study.toml", _run)
-    run.add_argument("study", metavar="STUDY")
+def _commands():
+    out = parser.Commands("dataplane", _ABOUT, _MORE)
+    out.group("measure")
+    run = out.add("run", "run a study, by its name or a path to a study.toml", _run)
+    run.add_argument("study", metavar="STUDY", help="a name that list shows, or a path to a study.toml")
     run.add_argument("--short", action="store_true", help="the study's short form ([short] in study.toml)")
     run.add_argument("--peer", action="append", default=[], metavar="NAME=PATH",
-                     help="run the arms of the program NAME with the binary at PATH too; repeatable")
+                     help="also run the arms of the program NAME with the binary at PATH; repeatable (default: none)")
     options.add_factors(run)
-    options.add(run, "target options added to the study's; the same option replaces it")
-
-    sweep = command("sweep", "vary options of the target, or variables of a job file, and compare", _sweep)
+    options.add(run, "target options added to the study's, replacing equal ones (default: none)")
+    sweep = out.add("sweep", "vary target options or job variables, and compare", _sweep)
     sweep.add_argument("job", metavar="JOB", help=options.JOB_HELP)
-    sweep.add_argument("--baseline", metavar="NAME=VALUE[,…]",
-                       help="the arm to compare with, e.g. poll=off (default: the first)")
-    sweep.add_argument("--primary", metavar="METRIC", help="the metric that decides, named beforehand (default: iops, or that of the study)")
+    sweep.add_argument("--baseline", metavar="NAME=VALUE[,…]", help="the arm to compare with, e.g. poll=off (default: the first)")
+    options.add_primary(sweep, "iops, or that of the study")
     options.add_program(sweep)
     options.add_factors(sweep)
-    options.add(sweep, "the target's options, e.g. '--backend null --delay fixed:20us'")
+    options.add(sweep, "the target's options, e.g. '--backend null --delay fixed:20us' (default: a null device without delay)")
+    ab.add(out.add)
+    matrix.add(out.add)
+    match.add(out.add)
 
-    ab.add(command)
-    matrix.add(command)
-    match.add(command)
-    report = command("report", "print a result again and write its report anew", _report)
-    report.add_argument("result", metavar="RESULT", help="a directory that run, sweep or ab made")
-    both = command("compare", "compare two results, of different times or machines", _compare)
-    both.add_argument("before", metavar="RESULT")
-    both.add_argument("after", metavar="RESULT")
-    both.add_argument("--out", metavar="DIR", help="where the report goes (default: results/DATE-compare-NAME)")
-    shown = command("percentiles", "draw latency distributions, of several arms and results over each other", _percentiles)
-    shown.add_argument("result", nargs="+", metavar="RESULT")
-    shown.add_argument("--arm", action="append", default=[], metavar="ARM", help="an arm by its name, or a pattern such as '*=off*'; "
-                       "repeatable (default: all)")
-    shown.add_argument("--job", metavar="NAME", help="one job of the job file only")
-    shown.add_argument("-o", "--out", metavar="FILE", help="where to, as FILE.svg and FILE.png (default: percentiles in RESULT, "
-                       "in the current directory for several)")
-    traced = command("trace", "show where the time of requests goes: files of dp_trace= and --trace, of one side or of both", _trace)
-    traced.add_argument("file", nargs="+", metavar="FILE")
+    out.group("read results")
+    report = out.add("report", "print a result again and write its report anew", _report)
+    report.add_argument("result", metavar="RESULT", help="a directory that run, sweep or ab made, or its name under results/")
+    both = out.add("compare", "compare two results of different times or machines", _compare)
+    both.add_argument("before", metavar="RESULT", help="a directory of a result, or its name under results/")
+    both.add_argument("after", metavar="RESULT", help="a directory of a result, or its name under results/")
+    both.add_argument("--out", metavar="DIR", help="directory of the report (default: results/DATE-compare-NAME)")
+    shown = out.add("percentiles", "draw latency distributions of arms and results", _percentiles)
+    shown.add_argument("result", nargs="+", metavar="RESULT", help="directories of results, or their names under results/")
+    shown.add_argument("--arm", action="append", default=[], metavar="ARM",
+                       help="an arm by its name, or a pattern such as '*=off*'; repeatable (default: all)")
+    shown.add_argument("--job", metavar="NAME", help="one job of the job file only (default: all together)")
+    shown.add_argument("-o", "--out", metavar="FILE",
+                       help="FILE.svg and FILE.png are written (default: percentiles in RESULT; in . for several results)")
+    traced = out.add("trace", "show where requests spend their time", _trace)
+    traced.add_argument("file", nargs="+", metavar="FILE", help="files of dp_trace= and of --trace, of one side or both")
     traced.add_argument("--timeline", type=units.whole, default=0, metavar="N",
-                        help="also print the events of N requests of median lifetime, and of the N slowest")
-    traced.add_argument("--csv", action="store_true", help="print the stages as comma-separated values, times in ns, and nothing else")
-    rows = command("export", "every run of a result as a row, for pandas and spreadsheets", _export)
-    rows.add_argument("result", metavar="RESULT")
+                        help="also print the events of N requests of median lifetime and of the N slowest (default: %(default)s)")
+    traced.add_argument("--csv", action="store_true", help="print only the stages, as comma-separated values, times in ns")
+    rows = out.add("export", "write every run as a row, for pandas and spreadsheets", _export)
+    rows.add_argument("result", metavar="RESULT", help="a directory of a result, or its name under results/")
     kind = rows.add_mutually_exclusive_group()
     kind.add_argument("--csv", action="store_true", help="comma-separated (the default)")
     kind.add_argument("--json", action="store_true", help="a list of objects")
-    rows.add_argument("--out", metavar="FILE", help="where to (default: stdout)")
-    check = command("selftest", "feed the statistics made-up runs of known truth, and check what they say", _selftest)
-    check.add_argument("--repetitions", type=units.whole, default=2000, metavar="N", help="of the cheapest checks (default: %(default)s)")
-    check.add_argument("--seed", type=units.whole, default=1, metavar="N", help="of the random numbers (default: %(default)s)")
-    command("list", "list the studies and the example job files", _list)
-    command("doctor", "say what on this host will spoil a measurement", lambda args: doctor.examine())
-    command("env", "print the environment that job files need, for eval", _env)
-    return parser
+    rows.add_argument("--out", metavar="FILE", help="the file to write (default: stdout)")
+
+    out.group("set up and check")
+    out.add("list", "list the studies and the example job files", _list)
+    out.add("doctor", "check this host for what would spoil a measurement", _doctor)
+    out.add("env", "print the environment that job files need, for eval", _env)
+    check = out.add("selftest", "check the statistics on made-up runs of known truth", _selftest)
+    check.add_argument("--repetitions", type=units.whole, default=2000, metavar="N", help="draws of the cheapest checks (default: %(default)s)")
+    check.add_argument("--seed", type=units.whole, default=1, metavar="N", help="seed of the random numbers (default: %(default)s)")
+    return out
 
 
 def _run(args):
@@ -127,7 +117,7 @@ def _result(text):
     for path in (Path(text), paths.results() / text):
         if (path / "meta.json").exists():
             return path.resolve()
-    raise Refused(f"{text}: is no result (a directory with a meta.json), here or in {paths.results()}")
+    raise Refused(f"result not found: {text} (looked in ., {paths.results()})")
 
 
 def _report(args):
@@ -147,7 +137,7 @@ def _percentiles(args):
 def _trace(args):
     from ..trace import show  # numpy takes a while, and other commands have no need of it
     if args.timeline < 0:
-        raise Refused(f"--timeline {args.timeline}: wants 0 or more")
+        raise Refused(f"--timeline must be 0 or more (is {args.timeline})")
     show.run(args)
 
 
@@ -158,8 +148,12 @@ def _export(args):
 def _selftest(args):
     from ..stats import selftest
     if args.repetitions < 200:
-        raise Refused(f"--repetitions {args.repetitions}: wants 200 or more, or no rate can be told")
-    return selftest.run(args.repetitions, args.seed)
+        raise Refused(f"--repetitions must be 200 or more (is {args.repetitions})")
+    return NOT_MEASURED if selftest.run(args.repetitions, args.seed) else 0
+
+
+def _doctor(_args):
+    return NOT_MEASURED if doctor.examine() else 0
 
 
 def _list(_args):
@@ -198,26 +192,32 @@ def _stop(_number, _frame):
     raise KeyboardInterrupt
 
 
+def _say(text):
+    """TEXT on stderr, every line with the program's name."""
+    for line in str(text).splitlines():
+        print(f"dataplane: {line}", file=sys.stderr)
+
+
 def main(argv):
-    """Run the command; returns the exit status."""
-    args = _parser().parse_args(argv)
-    args.argv = argv
+    """Run the command; returns the exit status, see errors.py."""
     signal.signal(signal.SIGTERM, _stop)
     # A terminal that goes away must not keep targets, and what --restore restores, from their end; nohup means go on.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _stop)
     try:
+        args = _commands().parse(argv, system.version)
+        args.argv = argv
         return args.run(args) or 0
     except Refused as err:
-        print(f"dataplane: {err}", file=sys.stderr)
-        return 1
+        _say(err)
+        return err.status
     except KeyboardInterrupt:
-        print("dataplane: stopped", file=sys.stderr)
-        return 130
+        _say("stopped")
+        return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output went away; nothing may be flushed at exit.
+        # Our reader went away; nothing may be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return READER_GONE
     except OSError as err:
-        print(f"dataplane: {err.filename + ': ' if err.filename else ''}{err.strerror or err}", file=sys.stderr)
-        return 1
+        _say(f"{err.filename + ': ' if err.filename else ''}{err.strerror or err}")
+        return NOT_MEASURED

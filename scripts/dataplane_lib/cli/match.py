@@ -54,22 +54,22 @@ PEERS = {
 
 def add(command):
     """Add match to the command line; COMMAND(name, text, run) makes a parser."""
-    sub = command("match", "measure how far our target is from a real program, and fit its costs to that", _run)
-    sub.add_argument("--peer", required=True, metavar="NAME", help=f"whom to follow: {', '.join(PEERS)}")
+    sub = command("match", "fit the target's costs to a real program", _run)
+    sub.add_argument("--peer", required=True, metavar="NAME", help=f"the server to match: {', '.join(PEERS)} (required)")
     sub.add_argument("--iodepth", default="1,8,32", metavar="A,B,…", help="depths of the grid (default: %(default)s)")
-    sub.add_argument("--bs", default="4k,64k", metavar="A,B,…", help="block sizes of the grid (default: %(default)s)")
+    sub.add_argument("--bs", default="4k,64k", metavar="A,B,…", help="block sizes of the grid, in bytes, or such as 4k (default: %(default)s)")
     sub.add_argument("--backend", default="threads", metavar="A,B,…",
                      help=f"what stands behind, of {', '.join(OURS)}; each is fitted by itself (default: %(default)s)")
     sub.add_argument("--poll-max-ns", default="0,32768", metavar="A,B,…",
-                     help="poll windows of the grid, where the peer polls: guest (default: %(default)s)")
+                     help="poll windows of the grid in ns, for peers that poll: guest (default: %(default)s)")
     sub.add_argument("--rw", default="randread", metavar="KIND", help="fio's rw= (default: %(default)s)")
     sub.add_argument("--steps", type=units.whole, default=3, metavar="N",
                      help="rounds over the grid that try costs; 0 fits nothing (default: %(default)s)")
     sub.add_argument("--repeats", type=units.whole, default=3, metavar="N", help="counted runs of each point (default: %(default)s)")
-    sub.add_argument("--runtime", default="0.6", metavar="S", help="seconds measured in a run (default: %(default)s)")
-    sub.add_argument("--ramp", default="0.2", metavar="S", help="seconds before that (default: %(default)s)")
-    sub.add_argument("--target", default="", metavar="'OPTIONS'", help="more options of our target")
-    sub.add_argument("--guest", default="", metavar="'OPTIONS'", help="more options of both guests, such as --qemu PATH")
+    sub.add_argument("--runtime", default="0.6", metavar="S", help="time measured in a run, in s, or such as 500ms (default: %(default)s)")
+    sub.add_argument("--ramp", default="0.2", metavar="S", help="time before that, not measured, in s, or such as 500ms (default: %(default)s)")
+    sub.add_argument("--target", default="", metavar="'OPTIONS'", help="more options of our target (default: none)")
+    sub.add_argument("--guest", default="", metavar="'OPTIONS'", help="more options of both guests, such as --qemu PATH (default: none)")
     options.add_place(sub)
 
 

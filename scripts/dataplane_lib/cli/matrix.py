@@ -16,18 +16,19 @@ _RUNS, _SECONDS = 3, 120.0
 
 def add(command):
     """Add matrix to the command line; COMMAND(name, text, run) makes a parser."""
-    sub = command("matrix", "compare two arms over kinds of access and numbers of jobs: throughput and CPU per MiB", _run)
+    sub = command("matrix", "compare two arms over kinds of access and numbers of jobs", _run)
     sub.add_argument("study", metavar="STUDY", nargs="?", default=_STUDY,
                      help="whose job, workloads and target are taken (default: %(default)s)")
     for arm in "ab":
         sub.add_argument(f"--{arm}", required=True, metavar="'ARM'",
-                         help=f"what arm {arm.upper()} has of its own, as dataplane ab has it, see its --help")
+                         help=f"what is special about arm {arm.upper()}, see dataplane ab --help (required)")
     sub.add_argument("--protocol", default=_PROTOCOLS[0], metavar="NAME",
-                     help=f"interleaved: the two runs of a point next to each other, in random order, with a verdict; {ORIGINAL}: three runs of two minutes each, the first thrown away, "
+                     help=f"interleaved: the two runs of a point next to each other, in random order, with a verdict; {ORIGINAL}: three runs "
+                          "of two minutes each, the first discarded, "
                           "the other two averaged (default: %(default)s)")
     sub.add_argument("--short", action="store_true", help="the study's short form")
     options.add_factors(sub)
-    options.add(sub, "target options of both arms")
+    options.add(sub, "target options of both arms (default: the study's)")
 
 
 def _run(args):
@@ -50,7 +51,7 @@ def _study(args):
     if args.protocol == ORIGINAL:
         for name in ("repeats", "warmup"):
             if getattr(args, name) is not None:
-                raise Refused(f"--{name}: means nothing with --protocol {ORIGINAL}, which has {_RUNS} runs of each, one thrown away")
+                raise Refused(f"--{name} cannot be combined with --protocol {ORIGINAL} ({_RUNS} runs of each arm, the first discarded)")
         chosen.repeats, chosen.warmup = _RUNS - 1, 1
         chosen.runtime = chosen.runtime if args.short else _SECONDS
     return chosen
@@ -63,7 +64,7 @@ def _arms(chosen, args):
         if "job" in spec.names:
             raise Refused(f"--a, --b: job={spec.names['job']}: the matrix's jobs are those of {chosen.name}")
     if chosen.groups:
-        raise Refused(f"{chosen.name}: its arms are groups; a matrix wants [factors]")
+        raise Refused(f"{chosen.name}: its arms are groups; matrix needs [factors]")
     kept = {k: v for k, v in chosen.factors.items() if chosen.is_workload(k)}
     if not kept:
         raise Refused(f"{chosen.name}: varies no workload (a variable of the job file, or a choice that has some)")

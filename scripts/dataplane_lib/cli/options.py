@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Options that several commands take: what they are called, and what they make of a study."""
 
+import argparse
+
 from .. import units
-from ..model import study, studyfile, targets
+from ..model import metrics, study, studyfile, targets
 from ..run import client
 from ..errors import Refused
 
@@ -12,21 +14,22 @@ JOB_HELP = "an fio job file, or a study whose job, variables and target are take
 def add(sub, target_help):
     """Give SUB what every command that runs a job of the user's has."""
     sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables",
-                     help="give a ${NAME} of the job file a value; repeatable")
+                     help="give a ${NAME} of the job file a value; repeatable (default: the study's [variables])")
     sub.add_argument("--target", default="", metavar="'OPTIONS'", help=target_help)
-    sub.add_argument("--runtime", metavar="S", help="seconds measured in a run (or 500ms)")
-    sub.add_argument("--ramp", metavar="S", help="seconds before that")
-    sub.add_argument("--file", metavar="SIZE", help="size of the empty file that each run gets as $file")
-    sub.add_argument("--client", metavar="HOST,…", help="run the job on these fio servers, each HOST, HOST:PORT or sock:PATH; see docs/studies.md")
+    sub.add_argument("--runtime", metavar="S", help="time measured in a run, in s, or such as 500ms (default: the study's, or 2 s)")
+    sub.add_argument("--ramp", metavar="S", help="time before that, not measured, in s, or such as 500ms (default: the study's, or 0.3 s)")
+    sub.add_argument("--file", metavar="SIZE", help="size of the file that each run gets as $file, in bytes, or such as 64k, 256m (default: the study's, or no file)")
+    sub.add_argument("--client", metavar="HOST,…", help="run the job on these fio servers, each HOST, HOST:PORT or sock:PATH; see docs/studies.md "
+                     "(default: on this machine)")
     add_place(sub)
 
 
 def add_factors(sub):
     """Give SUB what commands that may have any number of arms have."""
     sub.add_argument("--vary", action="append", default=[], metavar="NAME=A,B,…",
-                     help="a factor: a ${NAME} of the job file, else the target's --NAME; repeatable")
-    sub.add_argument("--repeats", type=units.whole, metavar="N", help="counted runs of each arm")
-    sub.add_argument("--warmup", type=units.whole, metavar="N", help="runs to throw away first")
+                     help="a factor: a ${NAME} of the job file, else the target's --NAME; repeatable (default: the study's factors)")
+    sub.add_argument("--repeats", type=units.whole, metavar="N", help="counted runs of each arm (default: the study's, or 3)")
+    sub.add_argument("--warmup", type=units.whole, metavar="N", help="runs to discard first (default: the study's, or 1)")
 
 
 def add_program(sub):
@@ -37,17 +40,39 @@ def add_program(sub):
 
 def add_place(sub):
     """Give SUB the CPUs, and the place of the result."""
-    sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs (default: chosen, see doctor), or none to leave both sides to the scheduler")
-    sub.add_argument("--out", metavar="DIR", help="where the result goes (default: results/DATE-NAME)")
+    sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs, or none to leave both sides to the scheduler (default: chosen, see doctor)")
+    sub.add_argument("--out", metavar="DIR", help="directory of the result (default: results/DATE-NAME)")
     sub.add_argument("--seed", type=units.whole, metavar="N",
                      help="draw the order of runs from N, 0 or more, as an earlier result has it (default: drawn, and kept in the result)")
+
+
+class _Metric(argparse.Action):
+    """Stores the metric; 'list' prints all of them and ends the program, as --help does."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if values == "list":
+            print(metrics.listed())
+            parser.exit(0)
+        setattr(namespace, self.dest, values)
+
+
+def add_primary(sub, default):
+    """Give SUB the choice of the metric that decides."""
+    sub.add_argument("--primary", metavar="METRIC", action=_Metric,
+                     help=f"the metric that decides, named beforehand; 'list' lists all with their units (default: {default})")
+
+
+def add_view(sub):
+    """Give SUB how much of a result is printed."""
+    sub.add_argument("-v", "--verbose", action="store_true", help="print every warning, and all arms (default: their number)")
+    sub.add_argument("--wide", action="store_true", help="print the other columns too: latency, CPU, notifications (default: at most 80 columns)")
 
 
 def pair(text, option, form="NAME=VALUE"):
     """(name, value) of TEXT, which was given to OPTION."""
     name, sep, value = text.partition("=")
     if not sep or not name or not value:
-        raise Refused(f"{option} {text}: wants {form}")
+        raise Refused(f"{option} {text}: expected {form}")
     return name, value
 
 

@@ -67,7 +67,7 @@ def choose(wanted=None, allowed=None, siblings_of=siblings, package_of=package):
     if wanted:
         parts = wanted.split(",")
         if len(parts) != 2 or not all(p.isdigit() for p in parts) or parts[0] == parts[1]:
-            raise Refused(f"--cpus {wanted}: wants two different CPU numbers, FIO,TARGET, or none")
+            raise Refused(f"--cpus {wanted}: expected two different CPU numbers, FIO,TARGET, or none")
         pair = [int(p) for p in parts]
         for cpu in pair:
             if cpu not in allowed:

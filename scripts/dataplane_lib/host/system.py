@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from .. import paths
-from ..errors import Refused
+from ..errors import NotMeasured
 
 
 def read(path, default=""):
@@ -49,7 +49,7 @@ def file_system(path):
 def fio_version():
     """'fio-3.33'; refused where there is no fio."""
     if not shutil.which("fio"):
-        raise Refused("fio is not installed: run scripts/install-deps")
+        raise NotMeasured("fio is not installed: run scripts/install-deps")
     return output(["fio", "--version"])
 
 
@@ -110,12 +110,24 @@ def facts():
         "fio": fio_version(),
         "load": " ".join(f"{x:.2f}" for x in os.getloadavg()),
     }
-    commit = output(["git", "--no-optional-locks", "describe", "--always", "--dirty"], cwd=paths.HOME) if paths.in_tree() else ""
-    if commit:
-        out["fio-dataplane"] = commit
+    if commit():
+        out["fio-dataplane"] = commit()
     if paths.elsewhere():
         out["targets and engines"] = f"{paths.elsewhere()} (FIO_DATAPLANE)"
     return out
+
+
+def commit():
+    """What git calls this source tree, '' outside of one."""
+    return output(["git", "--no-optional-locks", "describe", "--always", "--dirty"], cwd=paths.HOME) if paths.in_tree() else ""
+
+
+def version():
+    """The line of --version: this program's, and that of the fio it runs."""
+    fio = output(["fio", "--version"]) or "no fio"
+    target = paths.dataplane_dir() / "targets" / "vhost-user-blk-target"
+    built = output([str(target), "--version"]).removeprefix(target.name).strip()
+    return f"dataplane {commit() or built or '(unknown version)'}, {fio}"
 
 
 def _memory():

@@ -22,7 +22,7 @@ _SETTINGS = ("runtime", "ramp", "variables", "file", "pin")
 def compare(before, after, argv, out=None):
     """Compare the result directory AFTER with BEFORE: print it, and write a report into OUT."""
     if before == after:
-        raise Refused(f"{before}: is the same result twice")
+        raise Refused(f"{before}: the same result is given twice")
     results = [digest.digest(path) for path in (before, after)]
     pairs = _matched(*results, before, after)
     primary = results[0]["study"]["primary"]
@@ -63,7 +63,7 @@ def _matched(one, two, before, after):
     if not pairs and len(one["arms"]) == len(two["arms"]) == 1:
         pairs = [(one["arms"][0], two["arms"][0])]
     if not pairs:
-        raise Refused(f"{before} and {after}: have no arm in common: "
+        raise Refused(f"no arm in common between {before} and {after}: "
                       + units.listed(a["name"] for a in one["arms"]) + " / " + units.listed(others))
     return pairs
 

@@ -52,9 +52,8 @@ def fail_condition(text):
     """(metric, -1 or +1, %) of --fail-if 'iops < -2%'."""
     match = re.fullmatch(r"\s*(\S+?)\s*([<>])\s*([+-]?[0-9]+(?:\.[0-9]+)?)\s*%\s*", text)
     if not match:
-        raise Refused(f"--fail-if '{text}': wants METRIC < PERCENT% or METRIC > PERCENT%, such as 'iops < -2%'")
-    if match[1] not in metrics.BY_KEY:
-        raise Refused(f"--fail-if '{text}': {match[1]}: unknown metric; accepted: {', '.join(metrics.BY_KEY)}")
+        raise Refused(f"--fail-if '{text}': expected METRIC < PERCENT% or METRIC > PERCENT%, such as 'iops < -2%'")
+    metrics.check(match[1], f"--fail-if '{text}'")
     return match[1], -1 if match[2] == "<" else 1, float(match[3])
 
 

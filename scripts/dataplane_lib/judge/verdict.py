@@ -13,7 +13,7 @@ from .. import units
 from ..host import rtt
 from ..model import metrics
 from ..stats import doubts, few, latency, pooled, ranks
-from ..errors import Refused
+from ..errors import NotMeasured
 
 _PERCENTILES = {metrics.percentile_key(p): p for p in metrics.PERCENTILES}
 # What is judged beside the primary metric. Every one more makes it harder for all the others to be
@@ -192,7 +192,7 @@ def _lines(a, b, primary, is_paired, level):
     keys = [k for k in (primary, *(k for k in _OTHERS if k != primary))
             if all(v is not None for v in _values(a, k) + _values(b, k))]
     if primary not in keys:
-        raise Refused(f"{primary}: not every run has a figure for it")
+        raise NotMeasured(f"{primary}: not every run has a figure for it")
     if "bw_mib" in keys and primary != "bw_mib" and _same_as_iops(a + b):
         keys.remove("bw_mib")
     compare = ranks.paired if is_paired else ranks.unpaired

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..host import system
 from . import guest_arm, server, studyfile
-from ..errors import Refused
+from ..errors import NotMeasured, Refused
 
 # How a server is described, and from where its programs come; everything else is a variable or an option.
 _SERVER = server.KEYS | {"job"}
@@ -36,7 +36,7 @@ def parse(text, option):
         if word.startswith("--") or (out.options and not sep):
             out.options.append(word)
         elif not sep or not name or not value:
-            raise Refused(f"{option} '{text}': {word}: wants NAME=VALUE, or an --option of the target")
+            raise Refused(f"{option} '{text}': {word}: expected NAME=VALUE, or an --option of the target")
         elif name in out.names:
             raise Refused(f"{option} '{text}': {name} is given twice")
         else:
@@ -71,7 +71,7 @@ def _into_options(out, names, directory, spec, option, usual):
     """A target of ours: which program, and its options."""
     program = out.get("program", usual)
     if directory and program == guest_arm.PROGRAM:
-        raise Refused(f"{option} '{spec.text}': program=guest: knows no tree= or build=; set FIO_DATAPLANE for both arms")
+        raise Refused(f"{option} '{spec.text}': program=guest cannot be combined with tree= or build=; set FIO_DATAPLANE for both arms")
     if os.sep in program:
         out["program"] = os.path.abspath(program)
         if not os.access(out["program"], os.X_OK):
@@ -86,7 +86,7 @@ def _into_options(out, names, directory, spec, option, usual):
 def _into_command(out, command, names, directory, spec, option):
     """A server's command line with this arm's $names in it."""
     if spec.options:
-        raise Refused(f"{option} '{spec.text}': {spec.options[0]}: a server's command has no options of ours, write them into it")
+        raise Refused(f"{option} '{spec.text}': {spec.options[0]}: not an option of another server's command; write it into the command")
     used = server.names_in(command)
     for name in names:
         if name not in used:
@@ -107,10 +107,10 @@ def _directory(spec, option):
     path = Path(spec.names[given[0]]).resolve()
     if given == ["tree"]:
         if not (path / "Makefile").is_file():
-            raise Refused(f"{option} '{spec.text}': {path} is no source tree of this project (it has no Makefile)")
+            raise Refused(f"{option} '{spec.text}': {path} is not a source tree of this project (no Makefile)")
         return path / "build"
     if not (path / "engines").is_dir():
-        raise Refused(f"{option} '{spec.text}': {path} holds no engines/: wants a build directory")
+        raise Refused(f"{option} '{spec.text}': {path} is not a build directory (no engines/)")
     return path
 
 
@@ -125,5 +125,5 @@ def build(spec):
                           capture_output=True, text=True, check=False)
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
-        raise Refused(f"make -C {path}: exit status {done.returncode}" + (f": {said[-1]}" if said else ""))
+        raise NotMeasured(f"make -C {path}: exit status {done.returncode}" + (f": {said[-1]}" if said else ""))
     return system.output(["git", "--no-optional-locks", "describe", "--always", "--dirty"], cwd=path)

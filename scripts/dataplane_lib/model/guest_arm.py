@@ -135,7 +135,7 @@ def parse(options, where):
     other = "null-co" if ":" in out.own.get("backend", "null-co") else "file"
     for name in _OF[other]:
         if name in out.own:
-            raise Refused(f"{where}: --{name}: means something with --backend {other} only")
+            raise Refused(f"{where}: --{name}: needs --backend {other}")
     return out
 
 
@@ -149,14 +149,14 @@ def _pairs(options, where):
         elif out:
             out[-1][1].append(word)
         else:
-            raise Refused(f"{where}: {word}: wants --option first")
+            raise Refused(f"{where}: {word}: expected --option first")
     return out
 
 
 def _read(read, name, values, accepted, where):
     value = read(values[0]) if len(values) == 1 else None
     if value is None:
-        raise Refused(f"{where}: {name}{' ' * bool(values)}{' '.join(values)}: wants {accepted}")
+        raise Refused(f"{where}: {name}{' ' * bool(values)}{' '.join(values)}: expected {accepted}")
     return value
 
 

@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass
 
+from ..errors import Refused, near
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -58,3 +60,15 @@ METRICS = (
     Metric("involuntary_per_io", "target involuntary switches per I/O", "", -1),
 )
 BY_KEY = {m.key: m for m in METRICS}
+
+
+def listed():
+    """A line a metric, with its unit, for who asks what may be named."""
+    width = max(len(m.key) for m in METRICS)
+    return "\n".join(f"  {m.key:<{width}}  {m.label}{', ' + m.unit if m.unit else ''}" for m in METRICS)
+
+
+def check(key, option):
+    """Refuse KEY, given to OPTION, where it is not a metric."""
+    if key not in BY_KEY:
+        raise Refused(f"{option}: unknown metric{near(key, BY_KEY)}; accepted: {', '.join(BY_KEY)}")

@@ -8,14 +8,14 @@ import shutil
 
 from ..host import system
 from . import guest_arm, server, study
-from ..errors import Refused
+from ..errors import NotMeasured, Refused
 
 
 def add(chosen, text):
     """--peer NAME=PATH: every arm that runs NAME also with the binary at PATH."""
     name, sep, path = text.partition("=")
     if not sep or not name or not path:
-        raise Refused(f"--peer {text}: wants NAME=PATH, such as qemu-nbd=/opt/qemu/bin/qemu-nbd")
+        raise Refused(f"--peer {text}: expected NAME=PATH, such as qemu-nbd=/opt/qemu/bin/qemu-nbd")
     if not (os.path.isfile(path) and os.access(path, os.X_OK)):
         raise Refused(f"--peer {text}: {path} is not a program")
     path = os.path.abspath(path)
@@ -80,11 +80,11 @@ def skip_missing(chosen):
     left = [arm for arm in arms if arm.name not in lacks]
     for arm in left:
         if arm.against in lacks:
-            raise Refused(f"{arm.against}: is what others are compared with, and cannot run: {lacks[arm.against]}")
+            raise NotMeasured(f"{arm.against}: is what others are compared with, and cannot run: {lacks[arm.against]}")
     compared = [arm for arm in arms if not arm.baseline]
     if not left or compared and all(arm.name in lacks for arm in compared):
         name, why = next(iter(lacks.items()))
-        raise Refused(f"{name}: cannot run, and nothing else is there to compare: {why}")
+        raise NotMeasured(f"{name}: cannot run, and nothing else is there to compare: {why}")
     chosen.skipped = [{"name": arm.name, "values": arm.values, "why": lacks[arm.name]} for arm in arms if arm.name in lacks]
 
 

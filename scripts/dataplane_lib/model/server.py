@@ -41,7 +41,7 @@ class Server:
             out.command, out.program, out.options = _split(table["command"], where), None, []
         if "options" in table:
             if out.program is None:
-                raise Refused(f"{where}: options: a command has none, write them into it")
+                raise Refused(f"{where}: options: not available with a command; write them into the command")
             out.options = merge_options(out.options, _split(table["options"], where))
         for key, accepted in (("ready", READY), ("stop", _SIGNALS)):
             value = table.get(key, getattr(out, key))
@@ -50,7 +50,7 @@ class Server:
             setattr(out, key, value)
         out.clients = table.get("clients", out.clients)
         if not isinstance(out.clients, int) or out.clients < 0:
-            raise Refused(f"{where}: clients={out.clients}: wants how many it serves at a time, 0 for all")
+            raise Refused(f"{where}: clients={out.clients}: expected how many clients it serves at a time, 0 for all")
         out.uri = str(table.get("uri", out.uri))
         return out
 
@@ -109,7 +109,7 @@ def merge_options(base, override):
             elif out:
                 out[-1].append(token)
             else:
-                raise Refused(f"target options: {token}: wants --option first")
+                raise Refused(f"target options: {token}: expected --option first")
         return out
     over = pairs(override)
     named = {p[0] for p in over}

@@ -247,7 +247,7 @@ def variables_of(job):
 def words(values, what):
     """A factor's values as the strings that go on a command line."""
     if not isinstance(values, list) or not values:
-        raise Refused(f"{what}: wants a list of values")
+        raise Refused(f"{what}: expected a list of values")
     texts = [str(v) for v in values]
     twice = {t for t in texts if texts.count(t) > 1}
     if twice:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .. import paths, units
 from . import metrics, server, study, targets
-from ..errors import Refused
+from ..errors import Refused, near
 
 _TOP = {"title", "question", "job", "primary", "effect", "warmup", "repeats", "runtime", "ramp",
         "sample", "pin", "file", "along", "form", "conditions", "look_for", "target", "variables", "factors", "arms",
@@ -35,14 +35,14 @@ def load(path, use_short=False):
     if use_short:
         _shorten(table, path)
     if "job" not in table:
-        raise Refused(f"{path}: job: missing; wants the job file's name")
+        raise Refused(f"{path}: job: missing; expected the job file's name")
     out = study.Study(name=path.parent.name, job=path.parent / table["job"], source=path)
     for key in ("title", "question", "look_for", "effect", "primary", "along", "form"):
         setattr(out, key, str(table.get(key, getattr(out, key))).strip())
     for key in ("warmup", "repeats"):
         value = table.get(key, getattr(out, key))
         if not isinstance(value, int):
-            raise Refused(f"{path}: {key}={value}: wants a whole number")
+            raise Refused(f"{path}: {key}={value}: expected a whole number")
         setattr(out, key, value)
     for key in ("runtime", "ramp", "sample"):
         setattr(out, key, units.seconds(table.get(key, getattr(out, key)), f"{path}: {key}"))
@@ -69,7 +69,7 @@ def _shorten(table, path):
     """Let [short] replace what it names."""
     brief = table.get("short")
     if brief is None:
-        raise Refused(f"{path}: has no [short] table, so --short means nothing")
+        raise Refused(f"{path}: --short needs a [short] table, which this study does not have")
     _unknown(brief, _SHORT, f"{path} [short]")
     for key, value in brief.items():
         if isinstance(value, dict):
@@ -80,7 +80,7 @@ def _shorten(table, path):
 
 def _boolean(value, what):
     if not isinstance(value, bool):
-        raise Refused(f"{what}={value}: wants true or false")
+        raise Refused(f"{what}={value}: expected true or false")
     return value
 
 
@@ -102,10 +102,10 @@ def find(name):
     if path:
         return path
     if _known_job(name):
-        raise Refused(f"{name}: is a job file and no study; use: dataplane sweep {name} --vary NAME=A,B,…")
+        raise Refused(f"{name} is a job file, not a study; use: dataplane sweep {name} --vary NAME=A,B,…")
     if name.endswith(".fio"):
         find_job(name)
-    raise Refused(f"{name}: no such study; accepted: a path to a study.toml, or one of {_names(all_studies())}")
+    raise Refused(f"study not found: {name}{near(name, [p.parent.name for p in all_studies()])}; accepted: a path to a study.toml, or one of {_names(all_studies())}")
 
 
 def _find_study(name):
@@ -121,7 +121,7 @@ def find_job(name):
     """The job file that NAME (one of jobfiles/, or a path) means."""
     path = _known_job(name)
     if not path:
-        raise Refused(f"{name}: no such job file")
+        raise Refused(f"job file not found: {name}")
     return path
 
 
@@ -143,8 +143,8 @@ def lent(name, program=None):
         program = program or targets.for_job(job)
         out = study.Study(name=job.name, job=job)
     else:
-        raise Refused(f"{name}: no such job file, and no such study; accepted: a path, or one of "
-                      f"{_names([*all_studies(), *all_jobs()])}")
+        known = [*(p.parent.name for p in all_studies()), *(p.name for p in all_jobs())]
+        raise Refused(f"job file or study not found: {name}{near(name, known)}; accepted: a path, or one of {', '.join(known)}")
     if program:
         targets.check_program(program)
         out.server = server.Server(program=program)
@@ -168,7 +168,7 @@ def all_studies():
 def check(chosen):
     """Refuse what could not run, or would not measure what it says."""
     if not chosen.job.is_file():
-        raise Refused(f"{chosen.job}: no such job file")
+        raise Refused(f"job file not found: {chosen.job}")
     for job in chosen.jobs():
         check_job(job)
     _check_numbers(chosen)
@@ -180,33 +180,32 @@ def check(chosen):
 def check_job(job):
     """Refuse a job file whose figures could not be compared."""
     if not job.is_file():
-        raise Refused(f"{job}: no such job file")
+        raise Refused(f"job file not found: {job}")
     text = study.job_text(job)
     if not re.search(r"^\s*lat_percentiles\s*=\s*1", text, re.M):
-        raise Refused(f"{job}: does not set lat_percentiles=1, and total latency is what is compared")
+        raise Refused(f"{job}: add lat_percentiles=1 (required to compare latency)")
     untimed = re.search(r"^\s*(gtod_reduce|disable_lat)\s*(=\s*1\s*)?$", text, re.M)
     if untimed:
-        raise Refused(f"{job}: sets {untimed[1]}, and total latency is what is compared")
+        raise Refused(f"{job}: remove {untimed[1]} (it disables the latencies that are compared)")
     if re.search(r"^\s*(stonewall|wait_for_previous)\b", text, re.M):
-        raise Refused(f"{job}: has jobs that wait for each other (stonewall): their figures cannot be summed")
+        raise Refused(f"{job}: jobs wait for each other (stonewall), so their figures cannot be added up")
 
 
 def _check_numbers(chosen):
     if not chosen.all_factors():
         raise Refused(f"{chosen.name}: nothing to vary (factors, or --vary NAME=A,B,…)")
-    if chosen.primary not in metrics.BY_KEY:
-        raise Refused(f"primary={chosen.primary}: unknown metric; accepted: " + ", ".join(metrics.BY_KEY))
+    metrics.check(chosen.primary, f"primary={chosen.primary}")
     if chosen.along and chosen.along not in chosen.all_factors():
-        raise Refused(f"along={chosen.along}: is no factor; accepted: {', '.join(chosen.all_factors())}")
+        raise Refused(f"along={chosen.along}: not a factor; accepted: {', '.join(chosen.all_factors())}")
     if chosen.repeats < 1:
-        raise Refused(f"repeats={chosen.repeats}: wants 1 or more")
+        raise Refused(f"repeats={chosen.repeats}: must be 1 or more")
     if chosen.warmup < 0:
-        raise Refused(f"warmup={chosen.warmup}: wants 0 or more")
+        raise Refused(f"warmup={chosen.warmup}: must be 0 or more")
     if chosen.runtime < 0.5:
-        raise Refused(f"runtime={chosen.runtime:g}: wants 0.5 s or more,"
+        raise Refused(f"runtime={chosen.runtime:g}: must be 0.5 s or more,"
                       " or the CPU of a run cannot be sampled")
     if "iops_log" in chosen.job_variables() and not 0.1 <= chosen.sample <= chosen.runtime / 2:
-        raise Refused(f"sample={chosen.sample:g}: wants 0.1 s to half of the runtime, {chosen.runtime:g} s")
+        raise Refused(f"sample={chosen.sample:g}: must be 0.1 s to half of the runtime, {chosen.runtime:g} s")
 
 
 def _check_variables(chosen):
@@ -215,7 +214,7 @@ def _check_variables(chosen):
     given |= {v for arm in chosen.arms() for v in chosen.setup(arm).variables}
     for job in chosen.jobs():
         for name in sorted(study.variables_of(job) - study.PROVIDED - given):
-            raise Refused(f"{job}: ${{{name}}} is given no value; set it with --set {name}=… or [variables]")
+            raise Refused(f"{job}: ${{{name}}} has no value; set it with --set {name}=… or [variables]")
     for name in sorted(set(chosen.variables) - used):
         raise Refused(f"{chosen.name}: variable {name} is not used in {chosen.job}")
     reserved = study.PROVIDED & set(factors)

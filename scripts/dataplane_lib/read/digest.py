@@ -10,7 +10,7 @@ from ..host import cpu, rtt
 from ..model import guest_arm, metrics, peers
 from . import fiojson, samples
 from ..stats import few
-from ..errors import Refused, RunFailed
+from ..errors import NotMeasured, RunFailed
 from ..model.study import job_text
 
 FORMAT = 1
@@ -27,7 +27,7 @@ def digest(result):
     meta = files.read_json(result / "meta.json")
     if meta["status"] != "complete":
         reason = meta.get("reason", "the study did not finish")
-        raise Refused(f"{result}: refused: {meta['status']}: {reason}")
+        raise NotMeasured(f"{result}: refused: {meta['status']}: {reason}")
     runs, histograms = [], {}
     for directory in sorted((result / "raw").iterdir()):
         record = files.read_json(directory / "run.json")
@@ -37,7 +37,7 @@ def digest(result):
             doc = fiojson.load(directory / "fio.json")
             figures, threads, foreign, seconds = run_figures(directory, record, doc, meta["cpus"])
         except RunFailed as err:
-            raise Refused(f"{result}: refused: {directory.name}: {err}") from None
+            raise NotMeasured(f"{result}: refused: {directory.name}: {err}") from None
         if record["warmup"]:
             continue
         histograms.setdefault(record["arm"], Counter()).update(fiojson.bins(doc))
@@ -50,7 +50,7 @@ def digest(result):
     for arm in meta["arms"]:
         there = sum(run["arm"] == arm["name"] for run in runs)
         if there != meta["study"]["repeats"]:
-            raise Refused(f"{result}: refused: {there} runs of {arm['name']} are there, the study has {meta['study']['repeats']}")
+            raise NotMeasured(f"{result}: refused: {there} runs of {arm['name']} are there, the study has {meta['study']['repeats']}")
     usual = rtt.usual(runs)
     for run in runs:
         run["marks"] = rtt.marks(run["rtt"]["before"], run["rtt"]["after"], usual)

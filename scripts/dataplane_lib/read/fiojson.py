@@ -24,7 +24,7 @@ def load(path):
         doc = json.loads(text[start:])
     except ValueError as err:
         said = text.strip().splitlines()
-        raise RunFailed(f"fio's result is no JSON ({err}); it begins with: "
+        raise RunFailed(f"fio's result is not JSON ({err}); it begins with: "
                         f"{said[0] if said else 'nothing'}") from None
     if "client_stats" in doc:
         doc["jobs"] = client.jobs(doc)
@@ -69,7 +69,7 @@ def bins(doc):
         found = part.get("lat_ns", {}).get("bins")
         if not found:
             raise RunFailed(f"job {name}: {d} has no latency bins"
-                            " (wants lat_percentiles=1, --output-format=json+, and times to be taken)")
+                            " (it needs lat_percentiles=1, --output-format=json+, and times to be taken)")
         total.update({int(k): v for k, v in found.items()})
     return total
 

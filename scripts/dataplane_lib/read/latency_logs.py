@@ -70,7 +70,7 @@ def _lines(path, fewest):
         except ValueError:
             found = []
         if len(found) < fewest:
-            raise RunFailed(f"{path}: {line[:60]!r} is no line of a latency log")
+            raise RunFailed(f"{path}: {line[:60]!r} is not a line of a latency log")
         yield found
 
 

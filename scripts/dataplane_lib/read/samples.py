@@ -22,13 +22,13 @@ def load(directory, prefix, step):
             try:
                 when, value = (int(word) for word in line.split(",")[:2])
             except ValueError:
-                raise RunFailed(f"{path.name}: {line!r} is no line of an IOPS log") from None
+                raise RunFailed(f"{path.name}: {line!r} is not a line of an IOPS log") from None
             # Reads and writes of one moment are lines of their own.
             seen[when] = seen.get(when, 0) + value
         if not seen:
             raise RunFailed(f"{path.name}: is empty: the job was too short for a sample of {step} ms")
         if min(seen) < 1e12:
-            raise RunFailed(f"{path.name}: counts from fio's start: the job file wants log_unix_epoch=1")
+            raise RunFailed(f"{path.name}: counts from fio's start: add log_unix_epoch=1 to the job file")
         times = sorted(seen)
         jobs.append([(before, when, seen[when]) for before, when in zip([times[0] - step, *times], times)])
     return jobs

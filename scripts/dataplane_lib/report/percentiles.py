@@ -11,7 +11,7 @@ from ..model import metrics, shape
 from ..read import digest, fiojson, latency_logs
 from . import percentiles_plot, picture, plot, table
 from ..stats import pooled
-from ..errors import Refused, RunFailed
+from ..errors import NotMeasured, Refused, RunFailed
 from .percentiles_plot import TOLD
 
 # More curves than this cannot be told apart, nor can their table be read.
@@ -76,7 +76,7 @@ def of_arms(result, arms, place, job=None, prefix=""):
             try:
                 curve.logs.append(latency_logs.load(directory, doc, job))
             except RunFailed as err:
-                raise Refused(str(err)) from None
+                raise NotMeasured(str(err)) from None
         curve.logs = [log for log in curve.logs if log]
         out.append(curve)
     return out

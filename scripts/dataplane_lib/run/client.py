@@ -9,7 +9,7 @@ import re
 import socket
 
 from ..model import server
-from ..errors import Refused, RunFailed
+from ..errors import NotMeasured, Refused, RunFailed
 from ..model.study import job_text, variables_of
 
 # Options that mean nothing on another machine: the files they name are wanted here, the CPUs are numbered as here.
@@ -34,9 +34,9 @@ def parse(text):
             port = f",{match['port']}" if match["port"] else ""
             out.append(f"ip6:{match['six']}{port}" if match["six"] else f"ip:{match['host']}{port}")
         else:
-            raise Refused(f"--client {text}: '{word}': wants HOST, HOST:PORT, [IPV6]:PORT or sock:/PATH, with commas between")
+            raise Refused(f"--client {text}: '{word}': expected HOST, HOST:PORT, [IPV6]:PORT or sock:/PATH, with commas between")
         if match and int(match["port"] or _PORT) not in range(1, 65536):
-            raise Refused(f"--client {text}: '{word}': wants a port from 1 to 65535")
+            raise Refused(f"--client {text}: '{word}': expected a port from 1 to 65535")
     if len(set(out)) < len(out):
         raise Refused(f"--client {text}: names a server twice")
     return out
@@ -55,7 +55,7 @@ def reach(clients):
             else:
                 socket.create_connection((host, int(port or _PORT)), _PATIENCE_S).close()
         except OSError as err:
-            raise Refused(f"--client: no fio server answers at {place.replace(',', ':')}: {err.strerror or err}") from None
+            raise NotMeasured(f"--client: no fio server answers at {place.replace(',', ':')}: {err.strerror or err}") from None
 
 
 def rewritten(job, variables):
@@ -106,4 +106,4 @@ def check_study(chosen):
     if any(chosen.setup(arm).server.guest() for arm in chosen.arms()):
         raise Refused("--client: the job of a guest runs in the guest")
     if any("uri" not in variables_of(job) and "socket" not in variables_of(job) for job in chosen.jobs()):
-        raise Refused(f"--client: {chosen.job} uses neither ${{socket}} nor ${{uri}}: there is nobody here whom the servers could talk to")
+        raise Refused(f"--client: {chosen.job} uses neither ${{socket}} nor ${{uri}}: the servers would have no target to connect to")

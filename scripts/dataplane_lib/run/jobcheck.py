@@ -11,7 +11,7 @@ import subprocess
 from ..host import system
 from ..model import server, targets
 from . import guest_job
-from ..errors import Refused
+from ..errors import NotMeasured, Refused
 from ..model.study import job_text, variables_of
 
 _PATIENCE_S = 30
@@ -54,7 +54,7 @@ def check_merging(text, job, remote):
     if remote:
         raise Refused(f"{job.name}: merge={merge}: not with --client, as the count of merged I/Os would be in files on the other machines")
     if "dp_stats" not in variables_of(job):
-        raise Refused(f"{job.name}: merge={merge}: wants dp_stats=${{dp_stats}} beside it, or nobody knows "
+        raise Refused(f"{job.name}: merge={merge}: add dp_stats=${{dp_stats}}, or it is unknown "
                       "how many of fio's I/Os the target got merged into one request")
 
 
@@ -64,9 +64,9 @@ def _ask(text, job):
         done = subprocess.run(["fio", "--parse-only", "-"], input=text, capture_output=True, text=True, errors="replace",
                               timeout=_PATIENCE_S, check=False, cwd=job.parent)
     except OSError as err:
-        raise Refused(f"fio: {err.strerror}") from None
+        raise NotMeasured(f"fio: {err.strerror}") from None
     except subprocess.TimeoutExpired:
-        raise Refused(f"{job.name}: fio has not read it within {_PATIENCE_S} s") from None
+        raise NotMeasured(f"{job.name}: fio has not read it within {_PATIENCE_S} s") from None
     if done.returncode:
         raise Refused(f"{job.name}: " + (told(done.stderr, text)
                                          or f"fio --parse-only: exit status {done.returncode}"))
@@ -127,4 +127,4 @@ def _accepted(option, settings):
     low, high = (re.search(rf"{end}=(\d+)", about.get("range", "")) for end in ("min", "max"))
     if low and kind == _WHOLE:
         kind += f", {low[1]} to {high[1]}" if high else f", {low[1]} or more"
-    return f"fio does not take that; wants {kind}" + (f" ({about[option]})" if option in about else "")
+    return f"fio does not accept that; expected {kind}" + (f" ({about[option]})" if option in about else "")

@@ -119,9 +119,9 @@ def prepared(args):
     if args.peer not in match.PEERS:
         raise Refused(f"--peer {args.peer}: unknown; accepted: {', '.join(match.PEERS)}")
     if args.steps < 0:
-        raise Refused(f"--steps {args.steps}: wants 0 or more")
+        raise Refused(f"--steps must be 0 or more (is {args.steps})")
     if args.guest and args.peer != "guest":
-        raise Refused("--guest: means something with --peer guest only")
+        raise Refused("--guest needs --peer guest")
     known = match.PEERS[args.peer]
     backends = study.words(args.backend.split(","), "--backend")
     for backend in backends:
@@ -130,7 +130,7 @@ def prepared(args):
     depths, sizes = (study.words(getattr(args, k).split(","), f"--{k}") for k in ("iodepth", "bs"))
     for depth in depths:
         if not depth.isdigit() or not int(depth):
-            raise Refused(f"--iodepth {depth}: wants numbers from 1 up")
+            raise Refused(f"--iodepth {depth}: expected numbers from 1 up")
     for size in sizes:
         units.size(size, "--bs")
     factors = {"backend": backends, "bs": sizes, "iodepth": depths}

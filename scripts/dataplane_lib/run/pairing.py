@@ -11,7 +11,7 @@ from .. import files
 from ..judge import verdict
 from ..read import digest, fiojson
 from ..stats import ranks
-from ..errors import Refused, RunFailed
+from ..errors import NotMeasured, Refused, RunFailed
 from .order import Order, Slot
 
 
@@ -133,7 +133,7 @@ def _undisturbed(command):
     try:
         _shell(command, "--restore")
     except RunFailed as err:
-        raise Refused(f"{err}: the machine is not as it was") from None
+        raise NotMeasured(f"{err}: the machine is not as it was") from None
     finally:
         for number, handler in zip(numbers, before):
             signal.signal(number, handler)

@@ -13,7 +13,7 @@ from ..host import cpus, system
 from ..model import peers, server, targets
 from ..read import fiojson
 from . import client, jobcheck, order, progress, runner
-from ..errors import Refused
+from ..errors import NotMeasured, Refused
 
 # What a run costs beside ramp and runtime, before one has been timed; that of a guest has to boot.
 _OVERHEAD_S, _BOOT_S = 0.8, 8.0
@@ -84,7 +84,7 @@ class Session:
         except OSError as err:
             # A disk that is full, most of the time; then nothing may fit behind this either.
             meta["status"], meta["reason"] = "failed", f"{err.filename or result}: {err.strerror}"
-            raise Refused(meta["reason"]) from None
+            raise NotMeasured(meta["reason"]) from None
         finally:
             shown.close()
             meta["took_s"] = round(time.monotonic() - start, 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import Refused
+from ..errors import NotMeasured, Refused
 
 MAGIC, VERSION, PAGE = b"dptrace\n", 1, 4096
 RECORD = np.dtype([("time", "u8"), ("tag", "u8"), ("offset", "u8"), ("bytes", "u4"), ("queue", "u2"),
@@ -65,10 +65,10 @@ def load(path):
 def _read(path, file):
     head = file.read(_HEADER.size)
     if len(head) < _HEADER.size or head[:8] != MAGIC:
-        raise Refused(f"{path}: is no trace of fio-dataplane's")
+        raise Refused(f"{path}: not a trace of fio-dataplane")
     _, version, page, record, _clock, pid, _, _, program, host, boot = _HEADER.unpack(head)
     if (version, page, record) != (VERSION, PAGE, RECORD.itemsize):
-        raise Refused(f"{path}: a trace of version {version} (or another byte order), {VERSION} is what is known here")
+        raise NotMeasured(f"{path}: a trace of version {version} (or another byte order), {VERSION} is what is known here")
     found = File(path, _text(program), _text(host), _text(boot), pid, [])
     at = PAGE
     while True:
@@ -94,10 +94,10 @@ def _thread(path, file, at):
     if not role:
         return None, None
     if role not in (JOB, IOTHREAD, WORKER) or not room or room & (room - 1):
-        raise Refused(f"{path}: is damaged: a thread's part at {at} has role {role} and room for {room} records")
+        raise NotMeasured(f"{path}: is damaged: a thread's part at {at} has role {role} and room for {room} records")
     raw = np.frombuffer(file.read(room * RECORD.itemsize), RECORD)
     if len(raw) < room:
-        raise Refused(f"{path}: is cut off in the records of {_text(name)}")
+        raise NotMeasured(f"{path}: is cut off in the records of {_text(name)}")
     before = _written(head)
     file.seek(at)
     # Of a process that still runs: what it has overwritten since is of no use.

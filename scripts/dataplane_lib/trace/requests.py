@@ -76,7 +76,7 @@ def _check(files):
         hosts = ", ".join(f"{f.path} ({f.host})" for f in files)
         raise Refused(f"{hosts}: are of different machines or boots, and their clocks have nothing in common")
     if not any(len(t.records) for f in files for t in f.threads):
-        raise Refused(f"{', '.join(f.path for f in files)}: no request was made")
+        raise Refused(f"{', '.join(f.path for f in files)}: no request in the trace")
 
 
 def _blank(n):

@@ -38,10 +38,10 @@ def of_interest(found):
     if found.both is not None and len(found.both):
         return found.both, "both"
     if len(found.engine) and len(found.target):
-        raise Refused("no request is in the traces of both sides: were they made by the same run? One side alone can be shown")
+        raise Refused("no request is in both traces: were they recorded by the same run? Give one side alone to show it")
     if len(found.engine) or len(found.target):
         return (found.engine, "engine") if len(found.engine) else (found.target, "target")
-    raise Refused(f"{', '.join(f.path for f in found.files)}: no request is in there from its begin to its end")
+    raise Refused(f"{', '.join(f.path for f in found.files)}: no complete request in the trace")
 
 
 def digest(found, shown, what):
@@ -49,7 +49,7 @@ def digest(found, shown, what):
     times, wrong = stages.causal(shown.times)
     times = times[stages.whole(times)]
     if not len(times):
-        raise Refused("no request is in there from its begin to its end")
+        raise Refused("no complete request in the trace")
     return {"side": what, "stages": stages.table(times), "load": workload.compare(found.engine, found.target),
             "engine": len(found.engine), "target": len(found.target), "both": len(found.both) if found.both is not None else 0,
             "different": found.different, "wrong": wrong, "lost": found.lost}
