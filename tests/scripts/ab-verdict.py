@@ -162,7 +162,7 @@ class FailIf(unittest.TestCase):
         self.assertEqual(self.status("iops < -2%", -50, 4)[0], 125)
 
     def test_refused(self):
-        for text, word in (("iops", "wants METRIC"), ("iops < 2", "wants METRIC"), ("speed < -2%", "unknown metric")):
+        for text, word in (("iops", "expected METRIC"), ("iops < 2", "expected METRIC"), ("speed < -2%", "unknown metric")):
             with self.assertRaisesRegex(Refused, word):
                 gate.fail_condition(text)
 

@@ -143,8 +143,8 @@ class Arms(unittest.TestCase):
         for word, old, new in (
                 ("clients=some", "clients = 1", 'clients = "some"'), ("stop=HUP", '"INT"', '"HUP"'),
                 ("frob: unknown", "clients = 1", "frob = 1"), ("server=theirs: unknown", '["other"]', '["theirs"]'),
-                ("a command has none", "clients = 1", 'options = "--x 1"'), ("file", 'file = "1m"', ""),
-                ("file=much", '"1m"', '"much"'), ("no such job file", '"stock.fio"', '"gone.fio"'),
+                ("not available with a command", "clients = 1", 'options = "--x 1"'), ("file", 'file = "1m"', ""),
+                ("file=much", '"1m"', '"much"'), ("job file not found", '"stock.fio"', '"gone.fio"'),
                 ("wakeup is neither", '["other"]', '["other"]\nwakeup = ["sem"]'),
                 ("ready=soon", "clients = 1", 'ready = "soon"'), ("pin=1", 'job = "job.fio"', 'job = "job.fio"\npin = 1')):
             with self.assertRaisesRegex(Refused, word):

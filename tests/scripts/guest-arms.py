@@ -262,18 +262,18 @@ class Guests(unittest.TestCase):
         self.assertTrue(json.loads(record)["qemu"].startswith(str(other)))
 
     def test_mistakes(self):
-        for text, options in (("--disk floppy: wants virtio-blk or vhost-user-blk", "--disk floppy"),
-                              ("--accel xen: wants auto, kvm, tcg", "--accel xen"),
-                              ("--latency-ns soon: wants a time such as", "--latency-ns soon"),
-                              ("--vcpus: wants a number", "--vcpus"), ("--vcpus 1 2: wants", "--vcpus 1 2"),
-                              ("--frob: unknown for a guest", "--frob 1"), ("--aio: means something with --backend file only", "--aio native"),
-                              ("--latency-ns: means something with --backend null-co only", "--backend file:/x --latency-ns 1us"),
-                              ("--backend ram: wants null-co or file:PATH", "--backend ram"),
-                              ("$file is used", "--backend file:$file"), ("wants --option first", "frob")):
+        for text, options in (("--disk floppy: expected virtio-blk or vhost-user-blk", "--disk floppy"),
+                              ("--accel xen: expected auto, kvm, tcg", "--accel xen"),
+                              ("--latency-ns soon: expected a time such as", "--latency-ns soon"),
+                              ("--vcpus: expected a number", "--vcpus"), ("--vcpus 1 2: expected", "--vcpus 1 2"),
+                              ("--frob: unknown for a guest", "--frob 1"), ("--aio: needs --backend file", "--aio native"),
+                              ("--latency-ns: needs --backend null-co", "--backend file:/x --latency-ns 1us"),
+                              ("--backend ram: expected null-co or file:PATH", "--backend ram"),
+                              ("$file is used", "--backend file:$file"), ("expected --option first", "frob")):
             with self.subTest(options):
                 (self.dir / "study.toml").write_text(STUDY.replace("--accel tcg", options))
                 status, _, err = self.run_study()
-                self.assertEqual((status, err.count("\n")), (1, 1), err)
+                self.assertEqual((status, err.count("\n")), (2, 1), err)
                 self.assertIn(text, err)
                 self.assertFalse(self.out.exists())
 

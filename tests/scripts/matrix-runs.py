@@ -83,10 +83,10 @@ class Matrix(unittest.TestCase):
         self.assertIn("no interval and no test", done.stdout)
 
     def test_mistakes(self):
-        for word, *args in (("--protocol x: unknown", "--protocol", "x"), ("--repeats: means nothing", "--protocol", "original", "--repeats", "3"),
+        for word, *args in (("--protocol x: unknown", "--protocol", "x"), ("--repeats cannot be combined", "--protocol", "original", "--repeats", "3"),
                             ("no [short]", "--short"), ("job=", "--a", "job=x.fio")):
             done, _ = self.matrix(*args)
-            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
             self.assertIn(word, done.stderr)
 
 

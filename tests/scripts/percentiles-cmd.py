@@ -141,7 +141,7 @@ class Logs(unittest.TestCase):
     def test_broken(self):
         doc = {"jobs": [{"jobname": "j", "read": {"total_ios": 1}}]}
         (self.dir / "job_lat.1.log").write_text("1, 2, three\n")
-        with self.assertRaisesRegex(RunFailed, "is no line of a latency log"):
+        with self.assertRaisesRegex(RunFailed, "is not a line of a latency log"):
             latency_logs.load(self.dir, doc)
         (self.dir / "job_lat.1.log").write_text("")
         self.assertIsNone(latency_logs.load(self.dir, doc))
