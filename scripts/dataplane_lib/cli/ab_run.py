@@ -17,9 +17,10 @@ from ..errors import Faults, Refused
 def run(args):
     """Compare; returns the exit status."""
     condition = gate.fail_condition(args.fail_if) if args.fail_if else None
+    plan = _plan(args, condition)
     chosen = _study(args)
     options.apply_seed(chosen, args)
-    plan = _plan(args, condition, chosen.seed)
+    plan.seed = chosen.seed
     chosen.primary = plan.primary
     specs = _arms(chosen, args)
     options.finish(chosen, args)
@@ -45,7 +46,7 @@ def run(args):
     return code
 
 
-def _plan(args, condition, seed):
+def _plan(args, condition):
     """The Plan that the command line asks for."""
     faults = Faults()
     primary = args.primary or (condition[0] if condition else "iops")
@@ -71,7 +72,7 @@ def _plan(args, condition, seed):
         faults.add("--program and --server exclude each other")
     faults.raise_any()
     return pairing.Plan(max(args.pairs, ranks.FEWEST_UNTIL) if until else args.pairs, until,
-                        budget, args.warmup, cool_down, primary, seed)
+                        budget, args.warmup, cool_down, primary)
 
 
 def _study(args):

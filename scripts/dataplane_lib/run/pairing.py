@@ -11,7 +11,7 @@ from .. import files
 from ..judge import verdict
 from ..read import digest, fiojson
 from ..stats import ranks
-from ..errors import NotMeasured, Refused, RunFailed
+from ..errors import NotMeasured, RunFailed
 from .order import Order, Slot
 
 
@@ -28,7 +28,7 @@ class Plan:
     warmup: int
     cool_down: float
     primary: str
-    seed: int
+    seed: int = 0
 
     @property
     def level(self):
