@@ -82,11 +82,12 @@ static int on_chunk(void *slot, const void *data, size_t len, uint64_t offset, u
 		    int *error)
 {
 	struct nbd_slot *s = slot;
+	struct by_libnbd *l = s->conn->priv;
 
 	(void)data;
 	(void)error;
-	if (status != LIBNBD_READ_ERROR)
-		nbd_slot_add(s, offset, len);
+	if (status != LIBNBD_READ_ERROR && !nbd_slot_add(s, offset, len))
+		l->broken = nbd_fault(s->conn->client, "not what was asked for in a chunk");
 	return 0;
 }
 

@@ -24,6 +24,7 @@ end size=1048576|past the end|--rw=read --offset=4k
 beyond size=1048576|past the end|--rw=read --offset=4m
 END
 	did_nothing
+	[ $serialize = 1 ] || holds fio.json "[job['error'] for job in jobs if job['jobname'] == 'leaves'] == [104]"
 	uri='nbd+unix:///?socket=/no/such/socket'
 	fio_fails "cannot connect to $uri: " --name=job --rw=read --create_serialize=$serialize
 	grep -q 'No such file' fio.err || { said; fail "does not say what is wrong"; }
