@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 import fakes
+from dataplane_lib.model import jobfile
 from dataplane_lib.run import client
 from dataplane_lib.errors import Refused, RunFailed
 
@@ -37,7 +38,7 @@ class Words(unittest.TestCase):
             job.write("; said\n[global]\nuri=${uri}\nbs=${bs}\ndp_stats=${dp_stats}\ncpus_allowed=${fio_cpus}\n"
                       "write_iops_log=${iops_log}\nlog_avg_msec=${sample_ms}\nlog_unix_epoch=1\n[j]\n")
             job.flush()
-            sent = client.rewritten(Path(job.name), {"uri": "nbd://h", "bs": "4k", "dp_stats": "/x", "fio_cpus": "0"})
+            sent = client.rewritten(jobfile.load(Path(job.name)), {"uri": "nbd://h", "bs": "4k", "dp_stats": "/x", "fio_cpus": "0"})
         self.assertEqual(sent, "[global]\nuri=nbd://h\nbs=4k\n[j]\n")
 
     def test_every_server_must_answer(self):

@@ -128,7 +128,7 @@ class CommandLine(unittest.TestCase):
         """What list shows does in the place of a path: a study lends its job, variables and target."""
         self.refused("example.fio is a job file, not a study", "run", "example.fio")
         self.refused("wait_mode} has no value", "sweep", "example.fio", "--vary", "poll=off,busy")
-        self.refused("noop.fio: jobs wait for each other", "sweep", "noop.fio", "--vary", "poll=off,busy")
+        self.refused("noop.fio: jobs do not run at the same time", "sweep", "noop.fio", "--vary", "poll=off,busy")
         self.refused("poll-max-ns: nothing to vary", "sweep", "poll-max-ns")
         self.refused("job file or study not found: nope; accepted: a path, or one of", "sweep", "nope", "--vary", "poll=off")
         self.refused("job file not found", "ab", "--a", "job=nope.fio", "--b", "job=example.fio", self.job)
@@ -142,13 +142,13 @@ class CommandLine(unittest.TestCase):
                   "ioengine=external:/x/virtio-poll.so\nsocket=${socket}": targets.VHOST}
         job = self.dir / "job.fio"
         for text, program in wanted.items():
-            job.write_text(text + "\n")
+            job.write_text(f"[j]\n{text}\n")
             self.assertEqual(targets.for_job(job), program, text)
         vary = ("--vary", "poll=off,busy")
         self.refused("--program foo: no such target; accepted: vhost-user-blk-target, nbd-target", "sweep", self.job, *vary,
                      "--program", "foo")
         self.refused("--program foo: no such target", "ab", self.job, "--a", "poll=off", "--b", "poll=busy", "--program", "foo")
-        job.write_text("ioengine=nbd\nuri=${uri}\nlat_percentiles=1\n[j]\n")
+        job.write_text("[j]\nioengine=nbd\nuri=${uri}\nlat_percentiles=1\n")
         self.refused("engine nbd speaks NBD, and vhost-user-blk-target serves vhost-user: use --program nbd-target",
                      "sweep", self.job, *vary, "--program", targets.VHOST)
         # There is no nbd-target among the made-up programs.

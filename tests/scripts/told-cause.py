@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 import fakes
+from dataplane_lib.model import jobfile
 from dataplane_lib.run import jobcheck
 from dataplane_lib.errors import Refused
 
@@ -68,10 +69,10 @@ class Cause(unittest.TestCase):
             job.write_text(f"[j]\nmerge={merge}\n{more}")
             with self.subTest(more=more, merge=merge, remote=remote):
                 if words is None:
-                    jobcheck.check_merging(job.read_text(), job, remote)
+                    jobcheck.check_merging(jobfile.load(job), {}, remote)
                 else:
                     with self.assertRaisesRegex(Refused, words):
-                        jobcheck.check_merging(job.read_text(), job, remote)
+                        jobcheck.check_merging(jobfile.load(job), {}, remote)
 
     def test_engine(self):
         """No engine is told as that, not as all the options that nobody knows then."""

@@ -8,7 +8,7 @@ from .. import files, units
 from . import options
 from .execute import execute
 from ..judge import gate
-from ..model import ab_arms, metrics, server, study, studyfile, targets
+from ..model import ab_arms, jobfile, metrics, server, studyfile, targets
 from ..run import pairing
 from ..stats import ranks
 from ..errors import Faults, Refused
@@ -95,7 +95,7 @@ def _arms(chosen, args):
         if "job" in spec.names and not args.program and serving.program in (targets.VHOST, targets.NBD):
             # Another job may talk to the other target.
             serving = replace(serving, program=targets.for_job(job))
-        tables.append(ab_arms.table(spec, f"--{arm}", study.variables_of(job), serving))
+        tables.append(ab_arms.table(spec, f"--{arm}", jobfile.variables_of(job), serving))
         if serving.program != chosen.server.program and "command" not in tables[-1]:
             tables[-1].setdefault("program", serving.program)
     chosen.choices = {"arm": dict(zip("AB", tables))}

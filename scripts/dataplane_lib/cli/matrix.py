@@ -3,7 +3,7 @@
 
 from . import options
 from .execute import execute
-from ..model import ab_arms, study, studyfile
+from ..model import ab_arms, jobfile, studyfile
 from ..run import order
 from ..errors import Refused
 
@@ -68,7 +68,7 @@ def _arms(chosen, args):
     kept = {k: v for k, v in chosen.factors.items() if chosen.is_workload(k)}
     if not kept:
         raise Refused(f"{chosen.name}: varies no workload (a variable of the job file, or a choice that has some)")
-    variables = study.variables_of(chosen.job)
+    variables = jobfile.variables_of(chosen.job)
     tables = [ab_arms.table(spec, f"--{arm}", variables, chosen.server) for arm, spec in zip("ab", specs)]
     trees = [ab_arms.build(spec) for spec in specs]
     chosen.choices = {**{k: v for k, v in chosen.choices.items() if k in kept}, "arm": dict(zip("AB", tables))}

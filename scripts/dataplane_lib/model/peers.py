@@ -7,7 +7,7 @@ import shlex
 import shutil
 
 from ..host import system
-from . import guest_arm, server, study
+from . import guest_arm, jobfile
 from ..errors import NotMeasured, Refused
 
 
@@ -100,9 +100,9 @@ def _missing(setup, stock):
             return f"there is no {word.removeprefix('file:')}"
     if setup.has_server() and command and not shutil.which(command[0]):
         return f"{command[0]} is not installed"
-    for engine in re.findall(r"^\s*ioengine\s*=\s*(\S+)", study.job_text(setup.job), re.M):
-        engine = server.fill(engine, setup.variables)
-        if stock and "/" not in engine and ":" not in engine and engine not in stock:
+    for section in jobfile.load(setup.job).filled(setup.variables).sections:
+        engine = section.get("ioengine", "")
+        if stock and engine and "/" not in engine and ":" not in engine and engine not in stock:
             return f"this fio has no engine {engine}"
     return ""
 

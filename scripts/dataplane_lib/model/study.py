@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from . import guest_arm
+from . import guest_arm, jobfile
 from ..errors import Refused
 from .server import KEYS, Server, merge_options
 
@@ -42,7 +42,7 @@ class Setup:
 
     def has_server(self):
         """A job that names no socket (noop, null) has nobody to talk to, unless it is given a guest's disk."""
-        return self.server.program == guest_arm.PROGRAM or bool(variables_of(self.job) & {"socket", "uri"})
+        return self.server.program == guest_arm.PROGRAM or bool(jobfile.variables_of(self.job) & {"socket", "uri"})
 
 
 @dataclass
@@ -198,7 +198,7 @@ class Study:
 
     def job_variables(self):
         """Names of the ${variables} that the job files use."""
-        return set().union(*(variables_of(job) for job in self.jobs()))
+        return set().union(*(jobfile.variables_of(job) for job in self.jobs()))
 
     def has_target(self):
         """True if any arm has a target."""
@@ -207,7 +207,7 @@ class Study:
     def setup(self, arm):
         """The Setup that ARM stands for."""
         job, serving = self._job(arm.values), self.server
-        used = variables_of(job)
+        used = jobfile.variables_of(job)
         variables = {k: v for k, v in self.variables.items() if k in used}
         for name, value, table in self._chosen(arm.values):
             serving = serving.changed({k: v for k, v in table.items() if k in KEYS},
@@ -231,17 +231,6 @@ class Study:
         keep.update(job=self.job.name, factors=self.all_factors(), program=self.server.program,
                     options=self.server.options, command=self.server.command)
         return keep
-
-
-def job_text(job):
-    """A job file's text without its comments."""
-    return "\n".join(line for line in job.read_text().splitlines()
-                     if not line.lstrip().startswith((";", "#")))
-
-
-def variables_of(job):
-    """Names of the ${variables} that a job file uses."""
-    return set(re.findall(r"\$\{([^}]+)\}", job_text(job)))
 
 
 def words(values, what):

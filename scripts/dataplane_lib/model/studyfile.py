@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """study.toml: found, read, and checked before anything runs."""
 
-import re
 import tomllib
 from pathlib import Path
 
 from .. import paths, units
-from . import metrics, server, study, targets
+from . import jobfile, metrics, server, study, targets
 from ..errors import Refused, near
 
 _TOP = {"title", "question", "job", "primary", "effect", "warmup", "repeats", "runtime", "ramp",
@@ -181,14 +180,16 @@ def check_job(job):
     """Refuse a job file whose figures could not be compared."""
     if not job.is_file():
         raise Refused(f"job file not found: {job}")
-    text = study.job_text(job)
-    if not re.search(r"^\s*lat_percentiles\s*=\s*1", text, re.M):
-        raise Refused(f"{job}: add lat_percentiles=1 (required to compare latency)")
-    untimed = re.search(r"^\s*(gtod_reduce|disable_lat)\s*(=\s*1\s*)?$", text, re.M)
-    if untimed:
-        raise Refused(f"{job}: remove {untimed[1]} (it disables the latencies that are compared)")
-    if re.search(r"^\s*(stonewall|wait_for_previous)\b", text, re.M):
-        raise Refused(f"{job}: jobs wait for each other (stonewall), so their figures cannot be added up")
+    read = jobfile.load(job)
+    read.require_jobs()
+    for section in read.sections:
+        if not section.is_set("lat_percentiles"):
+            raise Refused(f"{job}: [{section.name}]: add lat_percentiles=1 (required to compare latency)")
+        untimed = [name for name in ("gtod_reduce", "disable_lat") if section.is_set(name)]
+        if untimed:
+            raise Refused(f"{job}: [{section.name}]: remove {untimed[0]} (it disables the latencies that are compared)")
+    if read.in_turn():
+        raise Refused(f"{job}: jobs do not run at the same time, so their figures cannot be added up: {read.in_turn()}")
 
 
 def _check_numbers(chosen):
@@ -213,7 +214,7 @@ def _check_variables(chosen):
     given = set(chosen.variables) | {f for f in factors if f not in chosen.choices}
     given |= {v for arm in chosen.arms() for v in chosen.setup(arm).variables}
     for job in chosen.jobs():
-        for name in sorted(study.variables_of(job) - study.PROVIDED - given):
+        for name in sorted(jobfile.variables_of(job) - study.PROVIDED - given):
             raise Refused(f"{job}: ${{{name}}} has no value; set it with --set {name}=… or [variables]")
     for name in sorted(set(chosen.variables) - used):
         raise Refused(f"{chosen.name}: variable {name} is not used in {chosen.job}")
@@ -227,8 +228,8 @@ def _check_arm(chosen, arm):
     setup = chosen.setup(arm)
     setup.server.guest()
     if setup.server.program and setup.has_server():
-        targets.check_pair(setup.job, setup.server.program)
-    used = study.variables_of(setup.job)
+        targets.check_pair(jobfile.load(setup.job), setup.server.program)
+    used = jobfile.variables_of(setup.job)
     options = [f for f in arm.values if f not in used and f not in chosen.choices]
     if options and not setup.has_server():
         raise Refused(f"{setup.job}: uses neither a target nor ${{{options[0]}}}, so {options[0]} changes nothing")

@@ -6,9 +6,8 @@ import re
 import subprocess
 
 from .. import paths
-from . import guest_arm, server
+from . import guest_arm, jobfile, server
 from ..errors import Refused
-from .study import job_text, variables_of
 
 VHOST, NBD = "vhost-user-blk-target", "nbd-target"
 _SPEAKS = {VHOST: "vhost-user", NBD: "NBD"}
@@ -16,24 +15,32 @@ _SPEAKS = {VHOST: "vhost-user", NBD: "NBD"}
 _PATIENCE_S = 5
 
 
-def _engines(job):
-    """{engine: the target it talks to} of a job file, as far as engines are known."""
-    out = {}
-    for path in re.findall(r"^\s*ioengine\s*=\s*(?:external:)?(\S+)", job_text(job), re.M):
-        name = os.path.basename(path)
-        if name in ("nbd", "nbd.so"):
-            out[name] = NBD
-        elif name.startswith(("vhost-user", "virtio-")):
-            out[name] = VHOST
+EMBEDDED = "virtio-poll.so"
+
+
+def _wanted(job):
+    """[(Section, the target that its engine talks to)] of a JobFile, as far as engines are known."""
+    out = []
+    for section in job.sections:
+        if section.engine in ("nbd", "nbd.so"):
+            out.append((section, NBD))
+        elif section.engine.startswith(("vhost-user", "virtio-")):
+            out.append((section, VHOST))
     return out
 
 
-def for_job(job):
-    """The target that JOB wants: its engine says so, else that it uses ${uri}."""
-    wanted = set(_engines(job).values())
+def for_job(path):
+    """The target that the job file at PATH wants: its engine says so, else that it uses ${uri}."""
+    job = jobfile.load(path)
+    wanted = {target for _, target in _wanted(job)}
     if len(wanted) == 1:
         return wanted.pop()
-    return NBD if "uri" in variables_of(job) else VHOST
+    return NBD if "uri" in job.names else VHOST
+
+
+def embedded(job):
+    """The sections of a JobFile whose target is inside the engine."""
+    return [section for section in job.sections if section.engine == EMBEDDED]
 
 
 def check_program(program):
@@ -43,11 +50,15 @@ def check_program(program):
 
 
 def check_pair(job, program):
-    """Refuse PROGRAM, a target, where no engine of JOB could talk to it."""
-    name, engines = os.path.basename(program), _engines(job)
-    if name in _SPEAKS and engines and name not in engines.values():
-        engine, wanted = next(iter(engines.items()))
-        raise Refused(f"{job}: its engine {engine} speaks {_SPEAKS[wanted]}, and {name} serves {_SPEAKS[name]}: use --program {wanted}")
+    """Refuse PROGRAM, a target, where an engine of JOB, a JobFile, could not talk to it."""
+    name, wanted = os.path.basename(program), _wanted(job)
+    by_target = {target: next(s for s, t in wanted if t == target) for _, target in wanted}
+    if len(by_target) > 1:
+        told = " and ".join(f"[{section.name}] for {_SPEAKS[target]} ({section.engine})" for target, section in by_target.items())
+        raise Refused(f"{job.path}: sections for two protocols, {told}, and a run has one target: give each a job file of its own")
+    if name in _SPEAKS and wanted and name not in by_target:
+        section, target = wanted[0]
+        raise Refused(f"{job.path}: its engine {section.engine} speaks {_SPEAKS[target]}, and {name} serves {_SPEAKS[name]}: use --program {target}")
 
 
 def check_options(program, serving, job, names):
@@ -58,13 +69,12 @@ def check_options(program, serving, job, names):
         raise Refused(_unknown(unknown[1], os.path.basename(program), job) if unknown else said)
 
 
-def check_embedded(text, job):
-    """The same for the target inside the engine of JOB, whose TEXT, filled in, has its options in target=."""
-    found = re.search(r"^\s*target\s*=(.*)", text, re.M)
-    if found and "virtio-poll" in text:
-        said = _asked(paths.built("targets", VHOST), found[1].split())
+def check_embedded(job):
+    """The same for the targets inside the engine of JOB, a JobFile, filled in, that has their options in target=."""
+    for options in dict.fromkeys(section.get("target", "") for section in embedded(job)):
+        said = _asked(paths.built("targets", VHOST), options.split())
         if said:
-            raise Refused(f"{job.name}: target={found[1].strip()}: {said.removeprefix(VHOST + ': ')}")
+            raise Refused(f"{job.name}: target={options}: {said.removeprefix(VHOST + ': ')}")
 
 
 def _asked(program, options):
@@ -84,5 +94,5 @@ def _asked(program, options):
 def _unknown(name, program, job):
     """NAME is neither a variable of JOB nor an option of PROGRAM; where it is a line of JOB, what to make of that."""
     text = f"{name}: the job file {job.name} has no ${{{name}}}, and {program} has no --{name}"
-    line = re.search(rf"^\s*{re.escape(name)}\s*=.*", job_text(job), re.M)
-    return text + (f"; its '{line[0].strip()}' would have to be {name}=${{{name}}}" if line else "")
+    line = next((o for o in jobfile.load(job).options if o.name == name and o.value), None)
+    return text + (f"; its '{line.text}' would have to be {name}=${{{name}}}" if line else "")

@@ -7,11 +7,10 @@ from collections import Counter
 
 from .. import files
 from ..host import cpu, rtt
-from ..model import guest_arm, metrics, peers
+from ..model import guest_arm, jobfile, metrics, peers
 from . import fiojson, samples
 from ..stats import few
 from ..errors import NotMeasured, RunFailed
-from ..model.study import job_text
 
 FORMAT = 1
 # More of a CPU than this (%) used by others spoils a run. Clock ticks and
@@ -203,11 +202,7 @@ def _changes(arms):
 
 def _limited(result, primary):
     """A sentence where every job itself says how many I/Os a second there are to be, and that is what decides."""
-    def limited(text):
-        sections = re.split(r"^\s*\[(.+)\].*$", text, flags=re.M)[1:]
-        rates = [(name, bool(re.search(r"^\s*rate(_iops)?\s*=", lines, re.M))) for name, lines in zip(sections[::2], sections[1::2])]
-        return ("global", True) in rates or all(rate for name, rate in rates if name != "global")
-    jobs = [p for p in result.glob("*.fio") if limited(job_text(p))]
+    jobs = [p for p in result.glob("*.fio") if all(s.get("rate") or s.get("rate_iops") for s in jobfile.kept(p).sections)]
     if not jobs or primary not in ("iops", "bw_mib"):
         return []
     return [f"{jobs[0].name} limits its own rate (rate=, rate_iops=): {metrics.BY_KEY[primary].label} is the same in all arms that keep up, "

@@ -8,9 +8,8 @@ text is sent; lines about files that would be written there, and about CPUs, whi
 import re
 import socket
 
-from ..model import server
+from ..model import jobfile
 from ..errors import NotMeasured, Refused, RunFailed
-from ..model.study import job_text, variables_of
 
 # Options that mean nothing on another machine: the files they name are wanted here, the CPUs are numbered as here.
 _HERE = {"dp_stats", "dp_trace", "iops_log", "sample_ms", "fio_cpus"}
@@ -59,14 +58,9 @@ def reach(clients):
 
 
 def rewritten(job, variables):
-    """The text of JOB, a path, as it is sent: VARIABLES filled in, the lines about this machine left out."""
-    out = []
-    for line in job_text(job).splitlines():
-        used = set(re.findall(r"\$\{([^}]+)\}", line))
-        if used & _HERE or line.partition("=")[0].strip() in _WITH_LOGS:
-            continue
-        out.append(server.fill(line, {k: variables[k] for k in used if k in variables}) if used else line)
-    return "\n".join(out) + "\n"
+    """The text of JOB, a JobFile, as it is sent: one file, VARIABLES filled in, the lines about this machine left out."""
+    sent = jobfile.JobFile(job.path, [(s, o) for s, o in job.lines if not (o and (o.names & _HERE or o.name in _WITH_LOGS))])
+    return sent.filled(variables).text
 
 
 def arguments(clients, job):
@@ -105,5 +99,5 @@ def check_study(chosen):
     """Refuse what cannot be told of jobs elsewhere."""
     if any(chosen.setup(arm).server.guest() for arm in chosen.arms()):
         raise Refused("--client: the job of a guest runs in the guest")
-    if any("uri" not in variables_of(job) and "socket" not in variables_of(job) for job in chosen.jobs()):
+    if any(not jobfile.variables_of(job) & {"uri", "socket"} for job in chosen.jobs()):
         raise Refused(f"--client: {chosen.job} uses neither ${{socket}} nor ${{uri}}: the servers would have no target to connect to")

@@ -17,7 +17,7 @@ from guest_lib.errors import Failed
 from guest_lib.qmp import Monitor
 
 from ..host import cpu
-from ..model import guest_arm
+from ..model import guest_arm, jobfile
 from ..read import fiojson
 from . import guest_job, process
 from ..errors import RunFailed
@@ -58,7 +58,8 @@ def run(guest, runner, job, environment, socket, directory, target, record):
     private = os.path.dirname(socket)
     there = directory / "guest.fio"
     # The log is written where fio is at work in the guest.
-    there.write_text(guest_job.rewritten(job, {**environment, "iops_log": "job"}, guest.engine))
+    text = guest_job.rewritten(jobfile.load(job), {**environment, "iops_log": "job"}, guest.engine)
+    there.write_bytes(text.encode("utf-8", "surrogateescape"))
     box, monitor = os.path.join(private, "mailbox"), os.path.join(private, "monitor")
     with open(box, "wb") as file:
         file.truncate(_MAILBOX)

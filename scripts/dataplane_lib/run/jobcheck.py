@@ -9,10 +9,9 @@ import re
 import subprocess
 
 from ..host import system
-from ..model import server, targets
+from ..model import jobfile, targets
 from . import guest_job
 from ..errors import NotMeasured, Refused
-from ..model.study import job_text, variables_of
 
 _PATIENCE_S = 30
 _FIOS_OWN = re.compile(r"pid=\d+, err=|io engine .* init failed|destination does not support O_DIRECT")
@@ -30,50 +29,50 @@ def check(arms, job_of, remote=False):
     asked = set()
     for arm in arms:
         setup, environment = job_of(arm)
-        used = {k: environment[k] for k in variables_of(setup.job) if k in environment}
+        job = jobfile.load(setup.job)
+        used = {k: environment[k] for k in job.names if k in environment}
         question = (setup.job, *sorted(used.items()), *(setup.server.options if setup.server.guest() else ()))
         if question in asked:
             continue
         asked.add(question)
         guest = setup.server.guest()
-        if guest:
-            text = guest_job.rewritten(setup.job, {**used, "iops_log": "job"}, guest.engine)
-        else:
-            text = server.fill(job_text(setup.job), used)
-        _ask(text, setup.job)
-        targets.check_embedded(text, setup.job)
+        filled = job.filled(used)
+        _ask(guest_job.rewritten(job, {**used, "iops_log": "job"}, guest.engine) if guest else filled.text, filled)
+        targets.check_embedded(filled)
         if not guest and setup.server.program and setup.has_server():
-            check_merging(text, setup.job, remote)
+            check_merging(job, used, remote)
 
 
-def check_merging(text, job, remote):
-    """Refuse JOB, whose TEXT has its variables filled in, where the target's count of requests could not be held against fio's."""
-    merge = next((v for v in re.findall(r"^\s*merge\s*=\s*(\S+)", text, re.M) if not re.fullmatch(r"0+\D*", v)), None)
-    if merge is None:
-        return
-    if remote:
-        raise Refused(f"{job.name}: merge={merge}: not with --client, as the count of merged I/Os would be in files on the other machines")
-    if "dp_stats" not in variables_of(job):
-        raise Refused(f"{job.name}: merge={merge}: add dp_stats=${{dp_stats}}, or it is unknown "
-                      "how many of fio's I/Os the target got merged into one request")
+def check_merging(job, values, remote):
+    """Refuse JOB, a JobFile whose variables are VALUES, where the target's count of requests could not be held against fio's."""
+    for written, section in zip(job.sections, job.filled(values).sections):
+        merge = section.get("merge", "0")
+        if not merge.strip("0").rstrip("kKmMgGiIbB"):
+            continue
+        if remote:
+            raise Refused(f"{job.name}: merge={merge}: not with --client, as the count of merged I/Os would be in files on the other machines")
+        counted = written.option("dp_stats")
+        if not counted or "dp_stats" not in counted.names:
+            raise Refused(f"{job.name}: merge={merge}: add dp_stats=${{dp_stats}}, or it is unknown "
+                          "how many of fio's I/Os the target got merged into one request")
 
 
 def _ask(text, job):
-    """Have fio parse TEXT, which is JOB with its variables filled in."""
+    """Have fio parse TEXT, which it gets from JOB, a JobFile with its variables filled in."""
     try:
-        done = subprocess.run(["fio", "--parse-only", "-"], input=text, capture_output=True, text=True, errors="replace",
-                              timeout=_PATIENCE_S, check=False, cwd=job.parent)
+        done = subprocess.run(["fio", "--parse-only", "-"], input=text.encode("utf-8", "surrogateescape"), capture_output=True,
+                              timeout=_PATIENCE_S, check=False, cwd=job.path.parent)
     except OSError as err:
         raise NotMeasured(f"fio: {err.strerror}") from None
     except subprocess.TimeoutExpired:
         raise NotMeasured(f"{job.name}: fio has not read it within {_PATIENCE_S} s") from None
     if done.returncode:
-        raise Refused(f"{job.name}: " + (told(done.stderr, text)
+        raise Refused(f"{job.name}: " + (told(done.stderr.decode(errors="replace"), job)
                                          or f"fio --parse-only: exit status {done.returncode}"))
 
 
 def cause(directory, settings):
-    """What fio said about its failing in a run, for a message; SETTINGS is the text of the job, filled in."""
+    """What fio said about its failing in a run, for a message; SETTINGS is its JobFile, filled in."""
     return told(system.read(directory / "fio.err"), settings)
 
 
@@ -104,7 +103,7 @@ def told(errors, settings):
 def _refused(option, value, before, settings):
     """OPTION was refused, with "=VALUE" where fio tells it; BEFORE is the line that fio said just before that."""
     if not value or "${" in value:
-        given = dict.fromkeys(v.strip() for v in re.findall(rf"^\s*{option}\s*=(.*)$", settings, re.M))
+        given = dict.fromkeys(o.value for o in settings.options if o.name == option and o.value)
         value = "=" + " or ".join(given) if given else ""
     if option == "ioengine" and before:
         return f"{option}{value}: {before}"
@@ -113,8 +112,9 @@ def _refused(option, value, before, settings):
 
 def _accepted(option, settings):
     """What fio's help, or the engine's, says that OPTION may be; empty where it says nothing."""
-    engine = re.search(r"^\s*ioengine\s*=\s*(?:external:)?(\S+)", settings, re.M)
-    said = system.lines(["fio", f"--enghelp={engine[1]},{option}"]) if engine else []
+    section = next((s for s in settings.sections if s.option(option)), None)
+    engine = section.engine_path if section else ""
+    said = system.lines(["fio", f"--enghelp={engine},{option}"]) if engine else []
     if not any("type:" in line for line in said):
         said = system.lines(["fio", f"--cmdhelp={option}"])
     valid = [match[1] for line in said if (match := re.match(r"(?:valid values)?\s*:\s*(\S+)", line))]

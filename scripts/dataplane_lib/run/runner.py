@@ -5,7 +5,6 @@ but whether a run worked."""
 import json
 import math
 import os
-import re
 import select
 import shlex
 import shutil
@@ -14,11 +13,10 @@ import time
 
 from .. import files, paths
 from ..host import cpu, rtt
-from ..model import server
+from ..model import jobfile, server
 from ..read import fiojson
 from . import client, guest_run, jobcheck, process
 from ..errors import RunFailed
-from ..model.study import job_text, variables_of
 
 _SAMPLE_S = 0.1
 _PATIENCE_S = 60.0
@@ -68,7 +66,7 @@ class Runner:
         names = self._names(setup, slot.arm, private)
         self._make_file(names)
         guest = setup.server.guest(names)
-        traced = "dp_trace" in variables_of(setup.job)
+        traced = "dp_trace" in jobfile.variables_of(setup.job)
         target = None
         with open(directory / "target.err", "wb") as err:
             try:
@@ -157,11 +155,12 @@ class Runner:
 
     def _fio(self, setup, names, directory, record, target):
         """fio on the job; samples the target's CPU meanwhile."""
-        used = variables_of(setup.job)
+        job = jobfile.load(setup.job)
+        used = job.names
         ours = self._environment(setup, names, directory)
         argv = ["fio", "--output-format=json+", f"--output={directory / 'fio.json'}"]
         if self.study.clients:
-            (directory / "client.fio").write_text(client.rewritten(setup.job, ours))
+            (directory / "client.fio").write_bytes(client.rewritten(job, ours).encode("utf-8", "surrogateescape"))
             argv += client.arguments(self.study.clients, directory / "client.fio")
         else:
             argv.append(str(setup.job))
@@ -188,7 +187,7 @@ class Runner:
             record["clock_offset_s"] = offset
             (directory / "cpu.json").write_text(json.dumps(sampler.samples) + "\n")
         if fio.returncode:
-            cause = jobcheck.cause(directory, server.fill(job_text(setup.job), ours))
+            cause = jobcheck.cause(directory, job.filled(ours))
             raise RunFailed(f"fio: {process.status(fio.returncode)}{': ' + cause if cause else ''}")
         doc = fiojson.load(directory / "fio.json")
         if self.study.clients:
@@ -230,27 +229,12 @@ def turns(setup, environment):
     """How many rounds it takes until a server of few clients has had all jobs."""
     if not setup.server.clients:
         return 1
-    return math.ceil(jobs_in(server.fill(job_text(setup.job), environment)) / setup.server.clients)
-
-
-def jobs_in(text):
-    """Number of jobs that a job file starts: its sections, each as often as numjobs says."""
-    usual, counts = 1, []
-    for line in text.splitlines():
-        section = re.match(r"\s*\[(.+)\]", line)
-        number = re.match(r"\s*numjobs\s*=\s*(\d+)", line)
-        if section:
-            counts += [] if section[1] == "global" else [usual]
-        elif number and counts:
-            counts[-1] = int(number[1])
-        elif number:
-            usual = int(number[1])
-    return sum(counts)
+    return math.ceil(jobfile.load(setup.job).filled(environment).jobs / setup.server.clients)
 
 
 def keep_sources(study, out):
     """Copy the job files, and the study file if there is one, beside the result."""
     for job in study.jobs():
-        shutil.copyfile(job, out / ("job.fio" if job == study.job else job.name))
+        jobfile.load(job).keep(out, "job.fio" if job == study.job else job.name)
     if study.source:
         shutil.copyfile(study.source, out / "study.toml")
