@@ -71,39 +71,74 @@ class Window(unittest.TestCase):
         self.assertEqual(cpu.busy(samples(lambda t: 0.1), 1.0, 2.5), {})
 
     def test_real_process(self):
-        """A process that burns CPU shows it, one that sleeps does not."""
-        for code, low, high in (("while True: pass", 20, 110), ("import time; time.sleep(9)", 0, 10)):
-            proc = subprocess.Popen([sys.executable, "-c", code])
+        """What is said of a process is what the kernel counted for it, however much of a CPU it got; one that sleeps uses none."""
+        for code, works in (("print(flush=True)\nwhile True: pass", True), ("import time; print(flush=True); time.sleep(300)", False)):
+            proc = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
             try:
                 sampler = cpu.Sampler(proc.pid)
-                time.sleep(0.2)
+                proc.stdout.readline()
+                before = self.used_s(proc.pid)
                 for _ in range(8):
                     sampler.sample()
                     time.sleep(0.05)
+                sampler.sample()
+                after = self.used_s(proc.pid)
                 first, last = sampler.samples[0]["t"], sampler.samples[-1]["t"]
                 found = cpu.window(sampler.samples, first, last)
-                total = sum(t["user"] + t["system"] for t in found.values())
-                self.assertTrue(low <= total <= high, f"{code}: {total}")
+                total = sum(t["user"] + t["system"] for t in found.values()) / 100 * (last - first)
+                # The samples lie inside of what was counted here.
+                self.assertLessEqual(total, after - before + 0.001, code)
+                if not works:
+                    self.assertLess(total, 0.05)
             finally:
                 proc.kill()
-                proc.wait()
+                proc.communicate()
+
+    def test_burnt_time_shows(self):
+        """A process that got so much CPU time between two samples shows that much."""
+        proc = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        try:
+            sampler = cpu.Sampler(proc.pid)
+            before = self.used_s(proc.pid)
+            sampler.sample()
+            self.until(lambda: self.used_s(proc.pid) > before + 0.5)
+            sampler.sample()
+            first, last = (s["t"] for s in sampler.samples)
+            found = cpu.window(sampler.samples, first, last)
+            self.assertGreater(sum(t["user"] + t["system"] for t in found.values()) / 100 * (last - first), 0.3)
+        finally:
+            proc.kill()
+            proc.wait()
+
+    def until(self, true):
+        limit = time.monotonic() + 60
+        while not true():
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.02)
+
+    @staticmethod
+    def used_s(pid):
+        """CPU time of PID's only thread in s, as the kernel counts it."""
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[0]) / 1e9
 
     def test_children(self):
         """What a child of a child does counts; so does that it sleeps."""
-        code = "import os, time\nif os.fork() == 0:\n  if os.fork() == 0:\n    while True: time.sleep(0.001)\n  time.sleep(9)\ntime.sleep(9)"
+        code = "import os, time\nif os.fork() == 0:\n  if os.fork() == 0:\n    while True: time.sleep(0.001)\n  time.sleep(300)\ntime.sleep(300)"
         proc = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
         try:
-            limit = time.monotonic() + 10
-            while len(cpu.family(proc.pid)) < 3:
-                self.assertLess(time.monotonic(), limit)
-                time.sleep(0.05)
+            self.until(lambda: len(cpu.family(proc.pid)) == 3)
             sampler = cpu.Sampler(proc.pid)
-            for _ in range(6):
+            sampler.sample()
+
+            def switched():
                 sampler.sample()
-                time.sleep(0.1)
+                ends = sampler.samples[0]["threads"], sampler.samples[-1]["threads"]
+                return sum(t[4] for t in ends[1].values()) - sum(t[4] for t in ends[0].values()) > 20
+            self.until(switched)
             first, last = sampler.samples[0]["t"], sampler.samples[-1]["t"]
             found = cpu.window(sampler.samples, first, last)
-            self.assertGreater(sum(t["voluntary"] for t in found.values()), 20)
+            self.assertGreater(sum(t["voluntary"] for t in found.values()) * (last - first), 20)
         finally:
             os.killpg(proc.pid, signal.SIGKILL)
             proc.wait()
