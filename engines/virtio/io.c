@@ -197,18 +197,15 @@ static void check_age(struct virtio_job *j, uint64_t waited_ns)
 		die(j, ETIMEDOUT);
 }
 
-/* A wait has ended without a completion; returns whether the job is to wait on, or is dead. */
-static bool wait_on(struct virtio_job *j, int why, bool limited)
+/* A wait has ended without a completion: the job waits on, or is dead. */
+static void wait_on(struct virtio_job *j, int why)
 {
 	if (why != -ETIMEDOUT)
 		die(j, -why);
-	else if (limited)
-		return false;
 	else if (j->dev->link)
 		check_age(j, j->waiter.waited_ns);
 	else
 		die(j, ETIMEDOUT);
-	return true;
 }
 
 /**
@@ -216,7 +213,7 @@ static bool wait_on(struct virtio_job *j, int why, bool limited)
  * @td: the job
  * @min: how many to wait for
  * @max: how many to return at most
- * @t: how long to wait, NULL for no limit but stuck_timeout
+ * @t: fio's limit of 0 for a @min of 0, else NULL
  *
  * Return: completions found. In a dead job all that was in flight is among them.
  */
@@ -226,15 +223,9 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 	struct virtio_job *j = job(td);
 	const struct virtio_options *o = td->eo;
 	uint64_t timeout = o->stuck_timeout * 1000000000ull;
-	bool limited = false;
 	int ret = 0;
 
-	if (t && min) {
-		uint64_t ns = t->tv_sec * 1000000000ull + t->tv_nsec;
-
-		limited = ns < timeout;
-		timeout = limited ? ns : timeout;
-	}
+	(void)t;
 	if (!(++j->f.calls % CALLS_PER_CLOCK))
 		check_age(j, 0);
 
@@ -251,8 +242,8 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 			break;
 		if (!ret)
 			ret = waiter_wait(&j->waiter, timeout);
-		if (unlikely(ret < 0) && !wait_on(j, ret, limited))
-			break;
+		if (unlikely(ret < 0))
+			wait_on(j, ret);
 	}
 	if (j->f.dead)
 		inflight_fail_all(&j->f);
