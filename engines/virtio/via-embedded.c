@@ -47,24 +47,34 @@ static const char *key(const struct virtio_options *o)
 	return o->target ? o->target : "";
 }
 
+static int open_backend(struct embedded *e)
+{
+	struct backend_config config = target_options_backend(&e->o, true);
+	int ret = backend_open(&e->backend, &config);
+
+	/* For the record: a file's own */
+	e->o.size = e->backend.size;
+	return ret;
+}
+
 static int embedded_open(struct shared_device *dev, struct thread_data *td)
 {
 	const struct virtio_options *o = td->eo;
 	struct embedded *e = calloc(1, sizeof(*e));
-	int ret = -ENOMEM;
+	int ret;
 
-	if (e)
-		ret = target_options_parse_embedded(&e->o, dev->key, "target=");
-	if (!ret) {
-		struct backend_config config = target_options_backend(&e->o, true);
-
-		ret = backend_open(&e->backend, &config);
-		/* For the record: a file's own */
-		e->o.size = e->backend.size;
-	}
+	if (!e)
+		return glue_fail(td, ENOMEM, "no memory for the embedded target");
+	ret = target_options_parse_embedded(&e->o, dev->key, "target=");
 	if (ret) {
 		free(e);
 		return glue_fail(td, -ret, "cannot set up the embedded target: target= takes options of vhost-user-blk-target, see its --help");
+	}
+	ret = open_backend(e);
+	if (ret) {
+		free(e);
+		return glue_fail(td, -ret, "cannot set up the embedded target with target=%s: %s", dev->key,
+				 strerror(-ret));
 	}
 	dev->priv = e;
 	if (o->reconnect)

@@ -14,8 +14,13 @@ for how in '' --thread; do
 	((SECONDS < 10)) || fail "took $SECONDS s, more than stuck_timeout"
 done
 # Killed while fio waits for its answer.
+has_asked()
+{
+	find "/proc/$fio_pid/fd" -lname 'socket:*' | grep -q . && grep -q '^State:.S' "/proc/$fio_pid/status"
+}
 start_fio --name=job --numjobs=4 --rw=randread --bs=4k --size=1m
-sleep 1
+wait_for 20 has_asked || fail "fio does not connect"
+sleep 0.2
 kill -KILL "$target_pid"
 fio_ends 10
 holds fio.json "all(job['error'] == 104 for job in jobs)"

@@ -396,6 +396,34 @@ static void test_stuck(void **state)
 	assert_false(blk_queue_stuck(&t.q, 0, false));
 }
 
+static void test_stuck_though_taken_over(void **state)
+{
+	(void)state;
+	start(F(VIRTIO_RING_F_INDIRECT_DESC));
+	blk_queue_flush(&t.q, NULL);
+	blk_queue_submit(&t.q);
+	t.q.age += 5;
+	/* The first device is gone: what no other has taken over is excused until one has. */
+	assert_false(blk_queue_stuck(&t.q, 3, true));
+	assert_true(blk_queue_stuck(&t.q, 3, false));
+	blk_queue_renew(&t.q);
+	assert_false(blk_queue_stuck(&t.q, 3, false));
+	/* Another is as slow, goes, and comes back: that is no progress. */
+	t.q.age += 4;
+	assert_true(blk_queue_stuck(&t.q, 3, true));
+	blk_queue_renew(&t.q);
+	assert_true(blk_queue_stuck(&t.q, 3, false));
+	serve();
+	expect_done(0, 0);
+	/* A new request in the same slot begins anew. */
+	blk_queue_flush(&t.q, NULL);
+	blk_queue_submit(&t.q);
+	t.q.age += 4;
+	assert_false(blk_queue_stuck(&t.q, 3, true));
+	serve();
+	expect_done(0, 0);
+}
+
 static void hand_on(uint64_t features)
 {
 	uint64_t guest_offset = GUEST - (uintptr_t)t.mem;
@@ -479,6 +507,7 @@ int main(void)
 		TEST(test_bad_completions),
 		TEST(test_statuses),
 		TEST(test_stuck),
+		TEST(test_stuck_though_taken_over),
 		TEST(test_next_owner),
 		TEST(test_limits),
 	};
