@@ -34,6 +34,8 @@ struct text {
 	bool is_line;
 };
 
+bool client_lines_silent;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t gone = PTHREAD_COND_INITIALIZER;
@@ -201,6 +203,8 @@ void client_line(const char *fmt, ...)
 {
 	va_list ap;
 
+	if (client_lines_silent)
+		return;
 	pthread_mutex_lock(&lock);
 	if (!have_writer() || !may_say()) {
 		left_out++;

@@ -7,7 +7,10 @@
 #ifndef TARGETS_CLIENT_LINES_H
 #define TARGETS_CLIENT_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+extern bool client_lines_silent;	/* say nothing: for who tries thousands of clients a second */
 
 void client_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void client_lines_text(char *text, size_t len);

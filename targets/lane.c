@@ -38,9 +38,12 @@ int lane_start(struct lane *l, unsigned int index, const cpu_set_t *cpus,
 
 	if (ret)
 		return ret;
+	signaller_init(&l->signaller);
 	iothread_call(&l->it, open_in_thread, &call);
-	if (call.ret)
+	if (call.ret) {
 		iothread_stop(&l->it);
+		signaller_destroy(&l->signaller);
+	}
 	return call.ret;
 }
 
@@ -52,4 +55,5 @@ void lane_stop(struct lane *l)
 {
 	iothread_call(&l->it, close_in_thread, &l->channel);
 	iothread_stop(&l->it);
+	signaller_destroy(&l->signaller);
 }

@@ -4,15 +4,18 @@
 
 #include "base/alloc.h"
 #include "targets/backend/channel.h"
+#include "targets/device/signaller.h"
 
 /**
  * struct lane - an iothread and its channel: what serves virtqueues and connections
  * @it: the thread
  * @channel: its way to the backends
+ * @signaller: its way to call drivers who may keep it; opened when it is first needed
  */
 struct lane {
 	struct iothread it;
 	struct channel channel;
+	struct signaller signaller;
 } __attribute__((aligned(THREAD_ALIGN)));
 
 int lane_start(struct lane *l, unsigned int index, const cpu_set_t *cpus,

@@ -10,8 +10,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "targets/client-lines.h"
+#include "targets/close-aside.h"
 #include "targets/listen.h"
 #include "targets/options.h"
+
+/* Linux 6.16; the C library may be older. Alpha, MIPS, PA-RISC and SPARC have other numbers, no targets. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS	83
+#endif
 
 /* How long to leave new clients waiting when there is no descriptor for them. */
 #define STARVED_MS	100
@@ -72,14 +78,27 @@ static int bind_and_listen(struct listener *l, const struct sockaddr *addr, sock
 	return 0;
 }
 
+/*
+ * Have the kernel refuse descriptors that clients send (SCM_RIGHTS): those that are not received
+ * are closed by the thread that takes the bytes they came with, and that takes as long as
+ * whoever made them wishes. Connections inherit it from the listener. Older kernels cannot.
+ */
+static bool refuse_rights(int fd)
+{
+	int off = 0;
+
+	return !setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+}
+
 /**
  * listener_open_unix - listen on a unix socket, mode 0600
  * @l: filled in
  * @path: where; a file there that nobody listens on is replaced
+ * @takes_rights: the protocol has clients send descriptors
  *
  * Return: 0 or a negative errno, reported.
  */
-int listener_open_unix(struct listener *l, const char *path)
+int listener_open_unix(struct listener *l, const char *path, bool takes_rights)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int ret;
@@ -95,6 +114,7 @@ int listener_open_unix(struct listener *l, const char *path)
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->fd < 0)
 		return refuse(l, -errno);
+	l->no_rights = !takes_rights && refuse_rights(l->fd);
 	return bind_and_listen(l, (struct sockaddr *)&addr, sizeof(addr));
 }
 
@@ -159,12 +179,14 @@ int listener_accept(struct listener *l)
 }
 
 /**
- * listener_turn_away - say that a client was not served
+ * listener_turn_away - part with a client that is not served, and say so
  * @l: the listener
+ * @sock: the connection, closed here
  * @err: why, a negative errno
  */
-void listener_turn_away(struct listener *l, int err)
+void listener_turn_away(struct listener *l, int sock, int err)
 {
+	close_aside(sock);
 	client_line("a client is turned away from %s: %s", l->name, strerror(-err));
 }
 
@@ -184,7 +206,9 @@ void listener_close(struct listener *l)
 {
 	if (l->is_unix && is_still_ours(l))
 		unlink(l->name);
-	close(l->fd);
+	/* Clients that wait there may have sent descriptors. */
+	shutdown(l->fd, SHUT_RDWR);
+	close_aside(l->fd);
 }
 
 /**

@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Clients let in before the caller looks at what else there is to do, such as a signal to end */
+#define LISTENER_BATCH	16
+
 /**
  * struct listener - a socket on which clients find the target
  * @fd: listening, not blocking
@@ -13,6 +16,7 @@
  * @is_unix: @name is a file, removed at the end
  * @dev: which file that is
  * @ino: and its number there
+ * @no_rights: clients cannot send descriptors
  * @starved: no descriptor was left for the last client that came, which has been said
  */
 struct listener {
@@ -21,13 +25,14 @@ struct listener {
 	bool is_unix;
 	dev_t dev;
 	ino_t ino;
+	bool no_rights;
 	bool starved;
 };
 
-int listener_open_unix(struct listener *l, const char *path);
+int listener_open_unix(struct listener *l, const char *path, bool takes_rights);
 int listener_open_tcp(struct listener *l, const char *address, uint16_t port);
 int listener_accept(struct listener *l);
-void listener_turn_away(struct listener *l, int err);
+void listener_turn_away(struct listener *l, int sock, int err);
 void listener_close(struct listener *l);
 void listener_raise_fd_limit(unsigned long need);
 

@@ -51,7 +51,7 @@ static int start_listening(struct daemon *d, unsigned int i)
 	if (d->o.port)
 		ret = listener_open_tcp(&s->listener, address(d), d->o.port);
 	else
-		ret = listener_open_unix(&s->listener, device->socket);
+		ret = listener_open_unix(&s->listener, device->socket, false);
 	if (ret)
 		return ret;
 	nbd_server_start(s);

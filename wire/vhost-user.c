@@ -47,9 +47,20 @@ const char *vu_request_name(uint32_t request)
 	return "unknown request";
 }
 
-/* A buffer for descriptors, aligned as the CMSG macros need it. */
+/* A buffer for descriptors that are sent, aligned as the CMSG macros need it. */
 union control {
 	char buf[CMSG_SPACE(sizeof(int) * VU_MAX_FDS)];
+	struct cmsghdr align;
+};
+
+/*
+ * One for all that a peer can send at once (SCM_MAX_FD of the kernel): what does not fit the
+ * kernel closes itself, in the receiving thread, and that may take as long as the peer wishes.
+ */
+#define FDS_AT_ONCE	253
+
+union much_control {
+	char buf[CMSG_SPACE(sizeof(int) * FDS_AT_ONCE)];
 	struct cmsghdr align;
 };
 
@@ -76,11 +87,13 @@ static int wait_readable(int sock, uint64_t deadline_ns)
 }
 
 /*
- * Keep the descriptors that came along; the kernel has closed those that do not fit, or for
+ * Keep the descriptors that came along, as far as @msg has room. The kernel has closed those for
  * which this process may have no more: none at all, then, and no control message either.
  */
-static int take_fds(struct msghdr *mh, struct vu_msg *msg)
+static int take_fds(struct msghdr *mh, struct vu_msg *msg, void (*discard)(int fd))
 {
+	bool too_many = false;
+
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
 		unsigned int n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
@@ -90,21 +103,24 @@ static int take_fds(struct msghdr *mh, struct vu_msg *msg)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			if (msg->nr_fds < VU_MAX_FDS)
+			if (msg && msg->nr_fds < VU_MAX_FDS) {
 				msg->fd[msg->nr_fds++] = fd;
-			else
-				close(fd);
+			} else {
+				discard(fd);
+				too_many = true;
+			}
 		}
 	}
-	if (!(mh->msg_flags & MSG_CTRUNC))
+	if (!msg)
 		return 0;
-	return msg->nr_fds == VU_MAX_FDS ? -E2BIG : -EMFILE;
+	return too_many ? -E2BIG : mh->msg_flags & MSG_CTRUNC ? -EMFILE : 0;
 }
 
-/* Descriptors come with the first byte of a message; later ones are refused by the kernel. */
-static int recv_all(int sock, void *buf, size_t len, struct vu_msg *msg, uint64_t deadline_ns)
+/* Descriptors come with the first byte of a message; later ones, with @msg NULL, are discarded. */
+static int recv_all(int sock, void *buf, size_t len, struct vu_msg *msg, uint64_t deadline_ns,
+		    void (*discard)(int fd))
 {
-	union control control;
+	union much_control control;
 	size_t done = 0;
 
 	while (done < len) {
@@ -112,8 +128,8 @@ static int recv_all(int sock, void *buf, size_t len, struct vu_msg *msg, uint64_
 		struct msghdr mh = {
 			.msg_iov = &iov,
 			.msg_iovlen = 1,
-			.msg_control = msg ? control.buf : NULL,
-			.msg_controllen = msg ? sizeof(control.buf) : 0,
+			.msg_control = control.buf,
+			.msg_controllen = sizeof(control.buf),
 		};
 		ssize_t n;
 		int ret = wait_readable(sock, deadline_ns);
@@ -125,8 +141,8 @@ static int recv_all(int sock, void *buf, size_t len, struct vu_msg *msg, uint64_
 			continue;
 		if (n < 0)
 			return -errno;
-		if (msg) {
-			ret = take_fds(&mh, msg);
+		if (msg || mh.msg_controllen) {
+			ret = take_fds(&mh, msg, discard);
 			if (ret)
 				return ret;
 		}
@@ -135,6 +151,56 @@ static int recv_all(int sock, void *buf, size_t len, struct vu_msg *msg, uint64_
 		done += n;
 	}
 	return 0;
+}
+
+static void close_fds(struct vu_msg *msg, void (*discard)(int fd))
+{
+	for (unsigned int i = 0; i < msg->nr_fds; i++) {
+		if (msg->fd[i] >= 0)
+			discard(msg->fd[i]);
+	}
+	msg->nr_fds = 0;
+}
+
+/**
+ * vu_recv_from - receive one whole message from a peer who is not trusted
+ * @sock: connected socket
+ * @msg: filled in; the caller takes its descriptors and discards the others
+ * @timeout_ms: how long to wait for the whole message, negative for ever
+ * @discard: what to do with descriptors that are not wanted, instead of close(), which can take
+ *	long
+ *
+ * Otherwise as vu_recv().
+ *
+ * Return: as vu_recv().
+ */
+int vu_recv_from(int sock, struct vu_msg *msg, int timeout_ms, void (*discard)(int fd))
+{
+	uint64_t deadline = timeout_ms < 0 ? UINT64_MAX : clock_ns() + timeout_ms * 1000000ull;
+	int ret;
+
+	msg->nr_fds = 0;
+	ret = recv_all(sock, &msg->h, sizeof(msg->h), msg, deadline, discard);
+	if (ret)
+		goto err;
+
+	ret = -EPROTO;
+	if ((msg->h.flags & VU_VERSION_MASK) != VU_VERSION || msg->h.size > VU_PAYLOAD_MAX)
+		goto err;
+
+	/* What a peer leaves out of a payload reads as zero. */
+	memset(&msg->u64, 0, VU_PAYLOAD_MAX);
+	ret = recv_all(sock, &msg->u64, msg->h.size, NULL, deadline, discard);
+	if (!ret)
+		return 0;
+err:
+	close_fds(msg, discard);
+	return ret;
+}
+
+static void just_close(int fd)
+{
+	close(fd);
 }
 
 /**
@@ -147,30 +213,12 @@ static int recv_all(int sock, void *buf, size_t len, struct vu_msg *msg, uint64_
  *
  * Return: 0, -ECONNRESET when the peer closed between two messages, -EPIPE when it
  * closed inside one, -EPROTO for another version or an oversized payload, -E2BIG for
- * more than VU_MAX_FDS descriptors, -EMFILE when this process may have no more of them, -ETIMEDOUT, or what recvmsg said.
+ * more than VU_MAX_FDS descriptors, -EMFILE when this process may have no more of them,
+ * -ETIMEDOUT, or what recvmsg said.
  */
 int vu_recv(int sock, struct vu_msg *msg, int timeout_ms)
 {
-	uint64_t deadline = timeout_ms < 0 ? UINT64_MAX : clock_ns() + timeout_ms * 1000000ull;
-	int ret;
-
-	msg->nr_fds = 0;
-	ret = recv_all(sock, &msg->h, sizeof(msg->h), msg, deadline);
-	if (ret)
-		goto err;
-
-	ret = -EPROTO;
-	if ((msg->h.flags & VU_VERSION_MASK) != VU_VERSION || msg->h.size > VU_PAYLOAD_MAX)
-		goto err;
-
-	/* What a peer leaves out of a payload reads as zero. */
-	memset(&msg->u64, 0, VU_PAYLOAD_MAX);
-	ret = recv_all(sock, &msg->u64, msg->h.size, NULL, deadline);
-	if (!ret)
-		return 0;
-err:
-	vu_close_fds(msg);
-	return ret;
+	return vu_recv_from(sock, msg, timeout_ms, just_close);
 }
 
 /**
@@ -221,9 +269,15 @@ int vu_send(int sock, struct vu_msg *msg)
  */
 void vu_close_fds(struct vu_msg *msg)
 {
-	for (unsigned int i = 0; i < msg->nr_fds; i++) {
-		if (msg->fd[i] >= 0)
-			close(msg->fd[i]);
-	}
-	msg->nr_fds = 0;
+	close_fds(msg, just_close);
+}
+
+/**
+ * vu_discard_fds - part with the descriptors nobody took
+ * @msg: the message
+ * @discard: as vu_recv_from() has it
+ */
+void vu_discard_fds(struct vu_msg *msg, void (*discard)(int fd))
+{
+	close_fds(msg, discard);
 }

@@ -141,6 +141,8 @@ struct vu_msg {
 const char *vu_request_name(uint32_t request);
 int vu_recv(int sock, struct vu_msg *msg, int timeout_ms);
 int vu_send(int sock, struct vu_msg *msg);
+int vu_recv_from(int sock, struct vu_msg *msg, int timeout_ms, void (*discard)(int fd));
 void vu_close_fds(struct vu_msg *msg);
+void vu_discard_fds(struct vu_msg *msg, void (*discard)(int fd));
 
 #endif

@@ -41,19 +41,52 @@ static bool counter_is_full(int fd)
 	return !poll(&p, 1, 0);
 }
 
+/* One system call; false when it was interrupted. */
+static bool write_call(struct queue *q)
+{
+	struct guard *g = &q->lane->it.guard;
+	unsigned int entered = guard_enter(g);
+	uint64_t one = 1;
+	bool written = write(q->call_fd, &one, sizeof(one)) == sizeof(one);
+
+	guard_leave(g, entered);
+	/* EAGAIN: the counter is full of calls not taken yet, so one is pending anyway. */
+	if (unlikely(!written && errno != EAGAIN && errno != EINTR))
+		fail(q, -EBADF);
+	return likely(written) || errno != EINTR;
+}
+
+/* For a descriptor that blocks, or a driver who may have it block any moment: see guard.h. */
+static void call_carefully(struct queue *q)
+{
+	struct signaller *s = &q->lane->signaller;
+
+	if (signaller_open(s)) {
+		if (signaller_signal(s, q->call_fd))
+			fail(q, -EBADF);
+	} else if (!counter_is_full(q->call_fd)) {
+		write_call(q);
+	}
+}
+
+static void was_interrupted(struct queue *q)
+{
+	if (counter_is_full(q->call_fd))
+		fail(q, -EDEADLK);
+	else
+		call_carefully(q);
+}
+
 static void call_driver(struct queue *q)
 {
-	uint64_t one = 1;
-
 	if (q->call_fd < 0)
 		return;
 	counter_add(&stats(q)->calls, 1);
 	note(q, TRACE_CALL, 0, 0);
-	if (unlikely(q->call_blocks) && counter_is_full(q->call_fd))
-		return;
-	/* EAGAIN: the counter is full of calls not taken yet, so one is pending anyway. */
-	if (write(q->call_fd, &one, sizeof(one)) < 0 && errno != EAGAIN && errno != EINTR)
-		fail(q, -EBADF);
+	if (unlikely(q->call_blocks || guard_is_careful(&q->lane->it.guard)))
+		call_carefully(q);
+	else if (unlikely(!write_call(q)))
+		was_interrupted(q);
 }
 
 /* Show the driver what has been returned. */
@@ -302,10 +335,16 @@ static void start_in_thread(void *arg)
 	/* A source begins unarmed, and a ring with a wish for kicks: a busy iothread never arms. */
 	vq_device_disable_kicks(&q->ring);
 	s->ret = iothread_add_source(&l->it, &q->source);
-	if (s->ret)
+	if (s->ret) {
 		channel_release(&l->channel, vq_device_num(&q->ring));
-	else
-		take_left(q);
+		return;
+	}
+	if (q->guarded)
+		guard_watch(&l->it.guard, pthread_self());
+	/* Not when the first call is made */
+	if (q->call_blocks)
+		signaller_open(&l->signaller);
+	take_left(q);
 }
 
 /**
@@ -387,6 +426,8 @@ static void release_in_thread(void *arg)
 	struct queue *q = arg;
 
 	channel_release(&q->lane->channel, vq_device_num(&q->ring));
+	if (q->guarded)
+		guard_unwatch(&q->lane->it.guard);
 }
 
 /**

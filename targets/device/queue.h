@@ -29,6 +29,7 @@ struct queue_request {
  * @inflight: record to keep of what is in flight, NULL without one
  * @recover: the record may be an earlier device's, who left requests
  * @call_blocks: writing to @call_fd while its counter is full would block the iothread
+ * @guarded: the driver shares @call_fd and may make it block
  * @number: what the queue is called in a trace
  * @kicks_unseen: the kick descriptor does not count, so that wake-ups stand for kicks
  * @kicks_seen: what it had counted when the iothread last looked, or the owner before
@@ -54,6 +55,7 @@ struct queue {
 	struct vq_inflight *inflight;
 	bool recover;
 	bool call_blocks;
+	bool guarded;
 	bool kicks_unseen;
 	uint16_t number;
 	int call_fd;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include "base/counter.h"
 #include "base/crowd.h"
+#include "targets/iothread/guard.h"
 #include "targets/iothread/poll-policy.h"
 #include "targets/stats.h"
 
@@ -111,6 +112,7 @@ struct iothread {
 	struct crowd crowd;		/* of a thread that polls for ever */
 	uint64_t idle_ns;		/* when the first of those polled may have been idle too long */
 	int epoll_fd;
+	struct guard guard;		/* of calls that a peer could make wait */
 	struct deferred *deferred;
 	uint64_t wakeup_cost_ns;	/* CPU time to burn after a sleep */
 	uint64_t forever_since;		/* polls for ever since then, by the clock; 0 while it does not */

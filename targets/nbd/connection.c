@@ -227,10 +227,13 @@ static void start_in_thread(void *arg)
 	if (s->ret)
 		return;
 	s->ret = iothread_add_source(&lane->it, &s->c->source);
-	if (s->ret)
+	if (s->ret) {
 		channel_release(&lane->channel, NBD_SLOTS);
-	else
-		iothread_watch_source(&lane->it, &s->c->source, EVENTS);
+		return;
+	}
+	iothread_watch_source(&lane->it, &s->c->source, EVENTS);
+	if (s->c->rights)
+		guard_watch(&lane->it.guard, pthread_self());
 }
 
 /**
@@ -297,6 +300,8 @@ static void release_in_thread(void *arg)
 	struct nbd_conn *c = arg;
 
 	channel_release(&c->lane->channel, NBD_SLOTS);
+	if (c->rights)
+		guard_unwatch(&c->lane->it.guard);
 }
 
 /**

@@ -89,6 +89,7 @@ struct nbd_tx {
  * @agreed: by the handshake
  * @in_place: writes of which all data is there are served from the receive buffer, as the
  *	backend is done with it when it returns
+ * @rights: descriptors may come with what is received: a unix socket of an old kernel
  * @finishing: the target ends
  * @broken: drop the client
  * @removed: the iothread does not look at it any more
@@ -107,6 +108,7 @@ struct nbd_conn {
 	const struct nbd_disk *disk;
 	struct nbd_agreed agreed;
 	bool in_place;
+	bool rights;
 	bool finishing;
 	bool broken;
 	bool removed;

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include "base/clock.h"
 #include "targets/nbd/handshake.h"
+#include "targets/nbd/rights.h"
 
 /*
  * Longest option data: a name and a few queries of NBD_STRING_MAX each. More is no
@@ -82,12 +83,14 @@ static int receive(struct handshake *h, void *buf, size_t len)
 	size_t done = 0;
 
 	while (done < len) {
+		struct iovec iov = { .iov_base = (char *)buf + done, .iov_len = len - done };
+		struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 		ssize_t n;
 		int ret = wait_for(h, POLLIN);
 
 		if (ret)
 			return ret;
-		n = recv(h->sock, (char *)buf + done, len - done, MSG_DONTWAIT);
+		n = nbd_receive_rights(h->sock, &mh);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
 		if (n < 0 && errno != ECONNRESET)

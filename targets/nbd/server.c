@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "targets/client-lines.h"
+#include "targets/close-aside.h"
 #include "targets/nbd/connection.h"
 #include "targets/nbd/handshake.h"
 #include "targets/nbd/server.h"
@@ -28,7 +29,9 @@
  * @sock: the connection
  * @id: its number
  * @conn: its transmission, NULL before and after; covered by the server's lock
- * @finish: the target ends; covered by the server's lock
+ * @finish: the target ends; covered by the server's lock, as the next two
+ * @shakes_hands: it may still have to give way
+ * @gave_way: it had to
  */
 struct nbd_client {
 	struct nbd_server *server;
@@ -37,7 +40,11 @@ struct nbd_client {
 	unsigned int id;
 	struct nbd_conn *conn;
 	bool finish;
+	bool shakes_hands;
+	bool gave_way;
 };
+
+#define GAVE_WAY	"its handshake is the oldest, and gives way to newer clients"
 
 static void say_why(const struct nbd_client *client, const char *why)
 {
@@ -76,6 +83,7 @@ static void transmission(struct nbd_client *client, const struct nbd_agreed *agr
 
 	if (conn) {
 		conn->number = client->id;
+		conn->rights = s->listener.is_unix && !s->listener.no_rights;
 		ret = nbd_conn_start(conn, choose_lane(s));
 	}
 
@@ -92,6 +100,19 @@ static void transmission(struct nbd_client *client, const struct nbd_agreed *agr
 		nbd_conn_free(conn);
 }
 
+/* Returns whether the client is to be served: it has not had to give way, nor does the target end. */
+static bool end_handshake(struct nbd_client *client)
+{
+	struct nbd_server *s = client->server;
+	bool stays;
+
+	pthread_mutex_lock(&s->lock);
+	stays = !client->gave_way && !client->finish;
+	client->shakes_hands = false;
+	pthread_mutex_unlock(&s->lock);
+	return stays;
+}
+
 static void serve(struct nbd_client *client)
 {
 	struct nbd_server *s = client->server;
@@ -99,9 +120,11 @@ static void serve(struct nbd_client *client)
 	struct nbd_agreed agreed;
 	int ret = nbd_handshake(client->sock, &s->disk, HANDSHAKE_MS, &agreed, why);
 
-	if (!ret)
+	if (!end_handshake(client))
+		say_why(client, client->gave_way ? GAVE_WAY : "");
+	else if (!ret)
 		transmission(client, &agreed);
-	else if (ret < 0 && publish(client, NULL))
+	else if (ret < 0)
 		say_why(client, why);
 }
 
@@ -114,13 +137,8 @@ static void remove_client(struct nbd_client *client)
 	for (p = &s->clients; *p != client; p = &(*p)->next)
 		;
 	*p = client->next;
-	pthread_mutex_unlock(&s->lock);
-}
-
-static void count_out(struct nbd_server *s)
-{
-	pthread_mutex_lock(&s->lock);
 	s->nr_clients--;
+	s->nr_leaving -= client->gave_way;
 	pthread_cond_signal(&s->changed);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -128,15 +146,13 @@ static void count_out(struct nbd_server *s)
 static void *client_main(void *arg)
 {
 	struct nbd_client *client = arg;
-	struct nbd_server *s = client->server;
 
 	pthread_setname_np(pthread_self(), "client");
 	serve(client);
 	/* Off the list first: nbd_server_close() must not touch a socket that is closed. */
 	remove_client(client);
-	close(client->sock);
+	close_aside(client->sock);
 	free(client);
-	count_out(s);
 	return NULL;
 }
 
@@ -154,37 +170,69 @@ static int start_client_thread(struct nbd_client *client)
 	return ret;
 }
 
-static int start_client(struct nbd_server *s, int sock)
+static bool is_full(const struct nbd_server *s)
 {
-	struct nbd_client *client = calloc(1, sizeof(*client));
-	bool full;
-	int ret;
+	return s->nr_clients - s->nr_leaving == NBD_CLIENTS_MAX;
+}
 
-	if (!client)
-		return -ENOMEM;
-	client->server = s;
-	client->sock = sock;
-	client->id = s->next_id++;
+/*
+ * With the lock: where all places are taken, the oldest client that still shakes hands loses its
+ * own. For an honest one that takes a moment, and it is never the oldest of many.
+ */
+static void make_room(struct nbd_server *s)
+{
+	struct nbd_client *oldest = NULL;
+
+	if (!is_full(s))
+		return;
+	for (struct nbd_client *c = s->clients; c; c = c->next) {
+		if (c->shakes_hands)
+			oldest = c;
+	}
+	/* Those that leave have threads for a moment longer. */
+	if (!oldest || s->nr_leaving == NBD_CLIENTS_MAX)
+		return;
+	oldest->shakes_hands = false;
+	oldest->gave_way = true;
+	s->nr_leaving++;
+	shutdown(oldest->sock, SHUT_RDWR);
+}
+
+/* Returns false when there is no place for it. */
+static bool add_client(struct nbd_server *s, struct nbd_client *client)
+{
+	bool full;
 
 	pthread_mutex_lock(&s->lock);
-	full = s->nr_clients == NBD_CLIENTS_MAX;
+	make_room(s);
+	full = is_full(s);
 	if (!full) {
 		client->next = s->clients;
 		s->clients = client;
 		s->nr_clients++;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (full) {
-		free(client);
-		return -EUSERS;
-	}
+	return !full;
+}
 
-	ret = start_client_thread(client);
-	if (ret) {
-		remove_client(client);
-		count_out(s);
-		free(client);
+static int start_client(struct nbd_server *s, int sock)
+{
+	struct nbd_client *client = calloc(1, sizeof(*client));
+	int ret = -EUSERS;
+
+	if (!client)
+		return -ENOMEM;
+	client->server = s;
+	client->sock = sock;
+	client->id = s->next_id++;
+	client->shakes_hands = true;
+	if (add_client(s, client)) {
+		ret = start_client_thread(client);
+		if (ret)
+			remove_client(client);
 	}
+	if (ret)
+		free(client);
 	return ret;
 }
 
@@ -207,23 +255,21 @@ void nbd_server_start(struct nbd_server *s)
 
 /**
  * nbd_server_accept - let waiting clients in
- * @s: the server; its listener's fd is readable
+ * @s: the server; its listener's fd is readable, and may be so afterwards
  */
 void nbd_server_accept(struct nbd_server *s)
 {
 	int sock, one = 1;
 
-	while ((sock = listener_accept(&s->listener)) >= 0) {
+	for (int i = 0; i < LISTENER_BATCH && (sock = listener_accept(&s->listener)) >= 0; i++) {
 		int ret;
 
 		/* Small replies must not wait for the client's acknowledgement of earlier ones. */
 		if (!s->listener.is_unix)
 			setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 		ret = start_client(s, sock);
-		if (ret) {
-			listener_turn_away(&s->listener, ret);
-			close(sock);
-		}
+		if (ret)
+			listener_turn_away(&s->listener, sock, ret);
 	}
 }
 
@@ -248,9 +294,21 @@ static bool wait_for_change(struct nbd_server *s)
 	return !pthread_cond_timedwait(&s->changed, &s->lock, &until);
 }
 
+static bool any_connection(const struct nbd_server *s)
+{
+	for (const struct nbd_client *c = s->clients; c; c = c->next) {
+		if (c->conn)
+			return true;
+	}
+	return false;
+}
+
 /**
  * nbd_server_close - stop listening, answer the requests that have come, end all clients
  * @s: the server
+ *
+ * Those that are not served are given a moment to go. What the thread of one of them is held up
+ * by the target does not wait for, so the lock stays usable.
  */
 void nbd_server_close(struct nbd_server *s)
 {
@@ -260,12 +318,12 @@ void nbd_server_close(struct nbd_server *s)
 	while (s->nr_clients) {
 		if (wait_for_change(s))
 			continue;
+		if (!any_connection(s))
+			break;
 		for (struct nbd_client *c = s->clients; c; c = c->next) {
 			if (c->conn)
 				nbd_conn_hurry(c->conn);
 		}
 	}
 	pthread_mutex_unlock(&s->lock);
-	pthread_cond_destroy(&s->changed);
-	pthread_mutex_destroy(&s->lock);
 }

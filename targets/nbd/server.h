@@ -7,7 +7,10 @@
 #include "targets/listen.h"
 #include "targets/nbd/disk.h"
 
-/* Clients served at once; more are turned away. */
+/*
+ * Clients served at once. For one more, the oldest of those that still shake hands loses its
+ * place; without such one it is turned away.
+ */
 #define NBD_CLIENTS_MAX		256
 
 struct nbd_client;
@@ -20,6 +23,11 @@ struct nbd_client;
  * @nr_lanes: how many they are
  * @lock: covers all below
  * @changed: a client has gone
+ * @clients: those that have not gone, the latest first
+ * @nr_clients: how many they are
+ * @nr_leaving: those that have given way
+ * @next_id: number of the next one
+ * @next_lane: who serves the next one
  */
 struct nbd_server {
 	struct listener listener;
@@ -31,6 +39,7 @@ struct nbd_server {
 	pthread_cond_t changed;
 	struct nbd_client *clients;
 	unsigned int nr_clients;
+	unsigned int nr_leaving;
 	unsigned int next_id;
 	unsigned int next_lane;
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "targets/close-aside.h"
 #include "targets/device/kick-count.h"
 #include "targets/vhost-user/session.h"
 
@@ -202,24 +203,32 @@ static int get_vring_base(struct session *s, struct vu_msg *msg)
 	return REPLY;
 }
 
-/* Returns the queue of a KICK, CALL or ERR message, paused, or NULL when the message is wrong. */
-static struct vu_vring *vring_for_fd(struct session *s, const struct vu_msg *msg)
+/*
+ * Finds the queue of a KICK, CALL or ERR message, and pauses it. What comes with it must be an
+ * eventfd, as the kernel's vhost has it, too: to write or to poll a pipe, a socket, a terminal
+ * or a file on FUSE may take as long as somebody else wishes, and to close it as well.
+ */
+static int vring_for_fd(struct session *s, const struct vu_msg *msg, struct vu_vring **v)
 {
 	uint32_t index = msg->u64 & VU_VRING_INDEX_MASK;
 	unsigned int want = msg->u64 & VU_VRING_NOFD ? 0 : 1;
 
-	if (msg->nr_fds != want || !find_vring(s, index))
-		return NULL;
+	*v = find_vring(s, index);
+	if (msg->nr_fds != want || !*v)
+		return -EINVAL;
+	if (want && !is_eventfd(msg->fd[0]))
+		return session_refuse(s, -EBADFD);
 	session_pause_vring(s, index);
-	return &s->vring[index];
+	return 0;
 }
 
 static int set_vring_kick(struct session *s, struct vu_msg *msg)
 {
-	struct vu_vring *v = vring_for_fd(s, msg);
+	struct vu_vring *v;
+	int ret = vring_for_fd(s, msg, &v);
 
-	if (!v)
-		return -EINVAL;
+	if (ret)
+		return ret;
 	/* Without an fd the driver would have us poll for ever, which is --poll busy's to decide. */
 	if (!msg->nr_fds)
 		return -EOPNOTSUPP;
@@ -231,20 +240,22 @@ static int set_vring_kick(struct session *s, struct vu_msg *msg)
 
 static int set_vring_call(struct session *s, struct vu_msg *msg)
 {
-	struct vu_vring *v = vring_for_fd(s, msg);
+	struct vu_vring *v;
+	int ret = vring_for_fd(s, msg, &v);
 
-	if (!v)
-		return -EINVAL;
+	if (ret)
+		return ret;
 	take_fd(msg, &v->call_fd);
 	return session_update_vring(s, msg->u64 & VU_VRING_INDEX_MASK);
 }
 
 static int set_vring_err(struct session *s, struct vu_msg *msg)
 {
-	struct vu_vring *v = vring_for_fd(s, msg);
+	struct vu_vring *v;
+	int ret = vring_for_fd(s, msg, &v);
 
-	if (!v)
-		return -EINVAL;
+	if (ret)
+		return ret;
 	take_fd(msg, &v->err_fd);
 	return session_update_vring(s, msg->u64 & VU_VRING_INDEX_MASK);
 }
@@ -430,7 +441,7 @@ int session_handle(struct session *s, struct vu_msg *msg)
 	if (wants_ack) {
 		int sent;
 
-		vu_close_fds(msg);
+		vu_discard_fds(msg, close_aside);
 		reply_u64(msg, ret ? 1 : 0);
 		sent = send_reply(s, msg);
 		if (!ret)

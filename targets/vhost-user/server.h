@@ -6,7 +6,10 @@
 #include "targets/device/queue.h"
 #include "targets/listen.h"
 
-/* Front ends served at once; more are turned away. */
+/*
+ * Front ends served at once. For one more, the oldest of those that have said nothing yet loses
+ * its place; without such one it is turned away.
+ */
 #define SESSIONS_MAX	64
 
 struct session;
@@ -20,10 +23,12 @@ struct session;
  * @max_memory: most bytes that a front end may share
  * @lanes: who serves the queues
  * @nr_lanes: how many they are
- * @lock: covers @sessions and @nr_sessions
- * @changed: a session has stopped its queues, or gone
- * @sessions: those that may have queues, the latest first
- * @nr_sessions: those that have not gone
+ * @lock: covers all below, and what sessions say that it does
+ * @changed: a session has stopped a queue, or gone
+ * @sessions: those that have not gone, the latest first
+ * @nr_sessions: how many they are
+ * @nr_leaving: those that have given way
+ * @closing: no queue is started any more
  * @next_id: number of the next one
  */
 struct server {
@@ -39,12 +44,16 @@ struct server {
 	pthread_cond_t changed;
 	struct session *sessions;
 	unsigned int nr_sessions;
+	unsigned int nr_leaving;
+	bool closing;
 	unsigned int next_id;
 };
 
 int server_listen(struct server *s, const char *path);
 void server_accept(struct server *s);
-void server_wait_for_older(const struct session *s);
+bool server_heard(struct session *s);
+bool server_may_run(struct session *s);
+void server_stopped(struct session *s);
 void server_close(struct server *s);
 
 #endif

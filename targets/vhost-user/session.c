@@ -8,7 +8,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 #include "targets/client-lines.h"
+#include "targets/close-aside.h"
 #include "targets/vhost-user/session.h"
+
+/* How long a message may take; the first one, from the connection on. */
+#define MESSAGE_MS	10000
 
 /* A front end that takes no answers for so long is dropped. */
 #define SEND_TIMEOUT_S	2
@@ -23,7 +27,7 @@ static void close_fd(int *fd)
 /**
  * session_new - welcome a front end
  * @server: who accepted it
- * @sock: the connection; the session's from here on, closed on failure too
+ * @sock: the connection; the session's from here on, but not on failure
  * @id: its number
  *
  * Return: the session, or NULL without memory.
@@ -37,13 +41,13 @@ struct session *session_new(struct server *server, int sock, unsigned int id)
 		s->vring = alloc_apart(server->num_queues, sizeof(*s->vring));
 	if (!s || !s->vring) {
 		free(s);
-		close(sock);
 		return NULL;
 	}
 	/* Or its thread could never be told that the target ends. */
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	s->server = server;
 	s->sock = sock;
+	s->silent = true;
 	s->id = id;
 	s->dev = server->dev;
 	for (unsigned int i = 0; i < server->num_queues; i++) {
@@ -54,7 +58,7 @@ struct session *session_new(struct server *server, int sock, unsigned int id)
 	return s;
 }
 
-static void stop_vring(struct vu_vring *v, bool at_once)
+static void stop_vring(struct session *s, struct vu_vring *v, bool at_once)
 {
 	if (!v->running)
 		return;
@@ -63,11 +67,12 @@ static void stop_vring(struct vu_vring *v, bool at_once)
 	v->kicks_seen = v->queue.kicks_seen;
 	vq_inflight_close(&v->inflight);
 	v->running = false;
+	server_stopped(s);
 }
 
 /**
- * session_free - part with a front end whose queues have been stopped
- * @s: the session
+ * session_free - part with a front end that has been served
+ * @s: the session; nobody else knows of it any more
  */
 void session_free(struct session *s)
 {
@@ -76,23 +81,10 @@ void session_free(struct session *s)
 		close_fd(&s->vring[i].call_fd);
 		close_fd(&s->vring[i].err_fd);
 	}
-	for (unsigned int i = 0; i < s->mem.nr; i++)
-		session_unmap(s, &s->mem.region[i]);
-	if (s->inflight.size)
-		session_unmap(s, &s->inflight);
-	close(s->sock);
+	if (s->sock >= 0)
+		close_aside(s->sock);
 	free(s->vring);
 	free(s);
-}
-
-/* Tell the driver that its ring is broken, unless that would block the iothread. */
-static void signal_error(int err_fd)
-{
-	struct pollfd p = { .fd = err_fd, .events = POLLOUT };
-	uint64_t one = 1;
-
-	if (poll(&p, 1, 0) == 1 && p.revents & POLLOUT)
-		(void)!write(err_fd, &one, sizeof(one));
 }
 
 /**
@@ -126,11 +118,24 @@ void session_give_up(struct session *s, int err)
 /* In an iothread: the rest is left to the session's own thread. */
 static void on_broken(void *owner, struct queue *q, int err)
 {
-	struct session *s = owner;
-	struct vu_vring *v = (struct vu_vring *)((char *)q - offsetof(struct vu_vring, queue));
+	(void)q;
+	session_give_up(owner, err);
+}
 
-	session_give_up(s, err);
-	signal_error(v->err_fd);
+/*
+ * Tell the driver that its ring is broken, in a way that does not wait whatever it does to the
+ * descriptor. Where there is none, the line on stderr has to do.
+ */
+static void signal_error(int err_fd)
+{
+	struct signaller s;
+
+	if (err_fd < 0)
+		return;
+	signaller_init(&s);
+	if (signaller_open(&s))
+		signaller_signal(&s, err_fd);
+	signaller_destroy(&s);
 }
 
 static bool should_run(const struct session *s, const struct vu_vring *v)
@@ -178,29 +183,30 @@ static int start_vring(struct session *s, unsigned int index)
 	};
 	int ret;
 
-	if (!s->may_start)
-		server_wait_for_older(s);
-	s->may_start = true;
+	if (!server_may_run(s))
+		return -ESHUTDOWN;
 	memset(q, 0, sizeof(*q));
 	q->dev = &s->dev;
 	q->mem = &s->mem;
 	q->source.fd = v->kick_fd;
 	q->kicks_seen = v->kicks_seen;
 	q->call_fd = v->call_fd;
+	q->guarded = v->call_fd >= 0;
 	q->call_blocks = v->call_fd >= 0 && blocks(v->call_fd);
 	q->on_broken = on_broken;
 	q->number = s->id << 8 | index;
 	q->owner = s;
 	/* Features may have changed since the message that set the size. */
-	if (!vq_size_valid(session_packed(s), v->num))
-		return -EINVAL;
-	ret = vq_device_init(&q->ring, &s->mem, s->features, v->num, &at);
+	ret = vq_size_valid(session_packed(s), v->num) ? 0 : -EINVAL;
+	if (!ret)
+		ret = vq_device_init(&q->ring, &s->mem, s->features, v->num, &at);
 	if (!ret)
 		ret = open_record(s, index);
 	if (!ret)
 		ret = queue_start(q, &srv->lanes[(s->id + index) % srv->nr_lanes], v->base);
 	if (ret) {
 		vq_inflight_close(&v->inflight);
+		server_stopped(s);
 		return ret;
 	}
 	v->running = true;
@@ -226,7 +232,7 @@ int session_update_vring(struct session *s, unsigned int index)
 	if (run && !v->running)
 		return start_vring(s, index);
 	if (!run)
-		stop_vring(v, false);
+		stop_vring(s, v, false);
 	return 0;
 }
 
@@ -237,7 +243,7 @@ int session_update_vring(struct session *s, unsigned int index)
  */
 void session_pause_vring(struct session *s, unsigned int index)
 {
-	stop_vring(&s->vring[index], false);
+	stop_vring(s, &s->vring[index], false);
 }
 
 /**
@@ -282,6 +288,10 @@ static const char *drop_text(int err)
 		return "a request has no room for its status";
 	case -EBADF:
 		return "its call descriptor cannot be written";
+	case -EDEADLK:
+		return "its call descriptor was made to block, and full";
+	case -EBADFD:
+		return "it sends a kick, call or error descriptor that is no eventfd";
 	case -EOVERFLOW:
 		return "more requests are in flight than the ring holds";
 	case -ESTALE:
@@ -295,21 +305,35 @@ static const char *drop_text(int err)
 	}
 }
 
-/* One line of why, unless the client just left. */
+/* Of a front end that could not even be heard out */
+static void say_unheard(const struct session *s, int err)
+{
+	const char *why = err == -EUSERS ? "it has said nothing, and gives way to newer clients" :
+			  err == -E2BIG ? "it sends more descriptors than any message has" :
+			  err == -EMFILE ? "no room for a descriptor that it sends: Too many open files (see ulimit -n)" :
+			  err != -ETIMEDOUT ? NULL : s->spoke ? "it stops in the middle of a message" :
+			  "it says nothing";
+
+	if (why)
+		client_line("client %u dropped: %s", s->id, why);
+	else
+		client_line("client %u dropped: bad message: %s", s->id, strerror(-err));
+}
+
+/* One line of why, unless the client just left, or the target ends. */
 static void say_goodbye(struct session *s, const struct vu_msg *msg, int err)
 {
 	int why = atomic_load(&s->dropped_for);
 
+	if (err == -ESHUTDOWN)
+		return;
 	if (why)
 		client_line("client %u dropped: %s", s->id, drop_text(why));
 	else if (msg)
 		client_line("client %u dropped: %s (%u): %s", s->id, vu_request_name(msg->h.request),
 			    msg->h.request, strerror(-err));
-	else if (err == -EMFILE)
-		client_line("client %u dropped: no room for a descriptor that it sends: %s (see ulimit -n)",
-			    s->id, strerror(-err));
 	else if (err != -ECONNRESET)
-		client_line("client %u dropped: bad message: %s", s->id, strerror(-err));
+		say_unheard(s, err);
 }
 
 /**
@@ -326,31 +350,75 @@ short session_hangup(const struct session *s)
 	return poll(&p, 1, 0) == 1 ? p.revents : 0;
 }
 
+/* Returns 0 with a message, or a negative errno. */
+static int next_message(struct session *s, struct vu_msg *msg)
+{
+	struct pollfd p = { .fd = s->sock, .events = POLLIN };
+	int ret;
+
+	/* Between two messages it may take its time; who begins one, or has yet to begin, may not. */
+	if (s->spoke) {
+		while (poll(&p, 1, -1) < 0 && errno == EINTR)
+			;
+	}
+	ret = vu_recv_from(s->sock, msg, MESSAGE_MS, close_aside);
+	if (s->spoke)
+		return ret;
+	if (!server_heard(s)) {
+		if (!ret)
+			vu_discard_fds(msg, close_aside);
+		return -EUSERS;
+	}
+	s->spoke = !ret;
+	return ret;
+}
+
+static void answer_messages(struct session *s)
+{
+	struct vu_msg msg;
+	int ret;
+
+	for (;;) {
+		ret = next_message(s, &msg);
+		if (ret) {
+			say_goodbye(s, NULL, ret);
+			return;
+		}
+		ret = session_handle(s, &msg);
+		vu_discard_fds(&msg, close_aside);
+		if (ret) {
+			say_goodbye(s, &msg, ret);
+			return;
+		}
+	}
+}
+
+static void unmap_all(struct session *s)
+{
+	while (s->mem.nr)
+		session_unmap(s, &s->mem.region[--s->mem.nr]);
+	if (s->inflight.size)
+		session_unmap(s, &s->inflight);
+}
+
 /**
  * session_serve - answer a front end's messages until it goes, then stop its queues
  * @s: the session
  */
 void session_serve(struct session *s)
 {
-	struct vu_msg msg;
 	bool wanted;
-	int ret;
 
-	for (;;) {
-		ret = vu_recv(s->sock, &msg, -1);
-		if (ret) {
-			say_goodbye(s, NULL, ret);
-			break;
-		}
-		ret = session_handle(s, &msg);
-		vu_close_fds(&msg);
-		if (ret) {
-			say_goodbye(s, &msg, ret);
-			break;
-		}
-	}
+	answer_messages(s);
 	/* A driver that closed its end, or broke its ring, wants nothing finished. */
 	wanted = atomic_load(&s->finish) && !(session_hangup(s) & POLLHUP);
-	for (unsigned int i = 0; i < s->server->num_queues; i++)
-		stop_vring(&s->vring[i], !wanted);
+	for (unsigned int i = 0; i < s->server->num_queues; i++) {
+		struct vu_vring *v = &s->vring[i];
+		bool ran = v->running;
+
+		stop_vring(s, v, !wanted);
+		if (ran && v->queue.broken)
+			signal_error(v->err_fd);
+	}
+	unmap_all(s);
 }

@@ -55,6 +55,11 @@ struct vu_vring {
  * @inflight_room: bytes that each has
  * @vring: one for each queue of the device
  * @may_start: nobody who left before has requests in flight any more
+ * @spoke: its first message has come
+ * @running: queues that run, or are about to; under the server's lock, as the next three
+ * @silent: nothing has been heard of it, so that it may have to give way
+ * @gave_way: it had to
+ * @too_late: it had hung up, and a later one did not wait for it: no queue is to be started
  * @dropped_for: why an iothread gave a queue up, or what was wrong with a message that was
  *	refused, 0 while nothing is; the first reason stays
  * @finish: the target is about to end: requests in flight are waited for
@@ -75,6 +80,11 @@ struct session {
 	size_t inflight_room;
 	struct vu_vring *vring;
 	bool may_start;
+	bool spoke;
+	unsigned int running;
+	bool silent;
+	bool gave_way;
+	bool too_late;
 	atomic_int dropped_for;
 	atomic_bool finish;
 };

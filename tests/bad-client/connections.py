@@ -48,9 +48,10 @@ class Connections(bench.BadClientTest):
 
     def test_more_clients_than_places(self):
         # The good client has one of the 64 places.
-        clients = [self.client() for _ in range(70)]
-        for client in clients[:63]:
+        clients = [self.client() for _ in range(63)]
+        for client in clients:
             client.ask_u64(vu.GET_FEATURES)
+        clients += [self.client() for _ in range(7)]
         for client in clients[63:]:
             self.assertTrue(client.dropped())
         self.expect_line("^a client is turned away from ", count=7)

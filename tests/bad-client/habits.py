@@ -3,7 +3,10 @@
 """What some front ends do that others do not: odd, but it must work."""
 
 import os
+import select
+import socket
 import struct
+import tempfile
 import time
 
 import bench
@@ -203,15 +206,25 @@ class Habits(bench.BadClientTest):
         self.assertTrue(d.client.dropped())
         self.expect_line(r"client \d+ dropped: a descriptor or ring index is out of range$")
 
-    def test_call_fd_cannot_be_written(self):
-        d = self.device()
-        fd = os.open("/dev/null", os.O_RDONLY)
-        self.addCleanup(os.close, fd)
-        d.client.tell(vu.SET_VRING_CALL, u64(0), [fd])
-        for _ in range(3):
-            d.ring.request(vu.IN, 0, 512)
-        self.assertTrue(d.client.dropped())
-        self.expect_line(r"client \d+ dropped: its call descriptor cannot be written$")
+    def test_descriptors_that_are_no_eventfds(self):
+        """To poll, write or close them may take as long as somebody else wishes."""
+        read, write = os.pipe()
+        this, that = socket.socketpair()
+        null = os.open("/dev/null", os.O_RDONLY)
+        for fd in (read, write, null):
+            self.addCleanup(os.close, fd)
+        self.addCleanup(this.close)
+        self.addCleanup(that.close)
+        with select.epoll() as epoll, tempfile.TemporaryFile() as file:
+            for fd in (read, write, this.fileno(), null, epoll.fileno(), file.fileno()):
+                for request in (vu.SET_VRING_KICK, vu.SET_VRING_CALL, vu.SET_VRING_ERR):
+                    with self.subTest(fd=os.readlink(f"/proc/self/fd/{fd}"), request=request):
+                        d = self.device()
+                        d.ring.read(0)
+                        d.client.send(request, u64(0), [fd])
+                        self.assertTrue(d.client.dropped())
+                        self.expect_line(r"client \d+ dropped: it sends a kick, call or error "
+                                         "descriptor that is no eventfd$")
 
     def test_config_of_256_bytes(self):
         # SPDK's initiator

@@ -171,10 +171,15 @@ class Habits(nbd_bench.BadClientTest):
         self.assertEqual(client.do(nbd.FLUSH, flags=nbd.FUA).error, 0)
 
     def test_descriptors_along_with_requests(self):
+        """Old kernels let them through, and then nobody keeps them."""
         client = self.connect()
         with open("/dev/null", "rb") as f:
             for _ in range(20):
-                socket.send_fds(client.sock, [nbd.request(nbd.READ, 0, 512)], [f.fileno()] * 100)
+                request = nbd.request(nbd.READ, 0, 512)
+                try:
+                    socket.send_fds(client.sock, [request], [f.fileno()] * 100)
+                except PermissionError:
+                    client.send(request)
                 client.lengths[1] = 512
                 client.reply()
 

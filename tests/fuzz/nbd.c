@@ -57,7 +57,7 @@ static void set_up_once(void)
 	poll_policy_init(&policy, &(struct poll_config) { .mode = POLL_OFF });
 	snprintf(path, sizeof(path), "/tmp/fuzz-nbd.%d", (int)getpid());
 	if (backend_open(&backend, &ram) || lane_start(&lane, 0, &any, &policy, &channel) ||
-	    listener_open_unix(&server.listener, path))
+	    listener_open_unix(&server.listener, path, false))
 		abort();
 	atexit(remove_socket);
 	server.disk = (struct nbd_disk) {

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef TARGETS_NBD_RIGHTS_H
+#define TARGETS_NBD_RIGHTS_H
+
+#include <sys/socket.h>
+
+ssize_t nbd_receive_rights(int sock, struct msghdr *mh);
+
+#endif
