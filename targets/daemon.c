@@ -322,6 +322,15 @@ static int end_command(struct daemon *d)
 	return status < 0 ? 1 : status;
 }
 
+/* A device may be slow; its end, and that of a command that waits for it, is not. */
+static void hurry(struct daemon *d)
+{
+	uint64_t until = clock_ns() + CHANNEL_PATIENCE_NS;
+
+	for (unsigned int i = 0; i < d->o.iothreads; i++)
+		lane_hurry(&d->lanes[i], until);
+}
+
 static int run(struct daemon *d)
 {
 	int status = 1, ret;
@@ -336,6 +345,7 @@ static int run(struct daemon *d)
 	ret = start_command(d);
 	if (!ret)
 		serve(d);
+	hurry(d);
 	status = end_command(d);
 	stop_listening(d, d->nr_devices);
 	if (ret || save_stats(d))

@@ -47,6 +47,30 @@ int lane_start(struct lane *l, unsigned int index, const cpu_set_t *cpus,
 	return call.ret;
 }
 
+struct hurry_call {
+	struct channel *channel;
+	uint64_t until_ns;
+};
+
+static void hurry_in_thread(void *arg)
+{
+	const struct hurry_call *call = arg;
+
+	channel_hurry_all(call->channel, call->until_ns);
+}
+
+/**
+ * lane_hurry - let no service time keep the target from its end
+ * @l: the lane
+ * @until_ns: when those of all requests are over, by clock_ns()
+ */
+void lane_hurry(struct lane *l, uint64_t until_ns)
+{
+	struct hurry_call call = { .channel = &l->channel, .until_ns = until_ns };
+
+	iothread_call(&l->it, hurry_in_thread, &call);
+}
+
 /**
  * lane_stop - end an iothread that serves nothing any more
  * @l: the lane

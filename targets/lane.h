@@ -20,6 +20,7 @@ struct lane {
 
 int lane_start(struct lane *l, unsigned int index, const cpu_set_t *cpus,
 	       const struct poll_policy *policy, const struct channel_config *config);
+void lane_hurry(struct lane *l, uint64_t until_ns);
 void lane_stop(struct lane *l);
 
 #endif

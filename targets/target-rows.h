@@ -49,7 +49,7 @@ extern const char *const wakeup_names[];
 	{ OPT_CUSTOM, "delay", "TIMES", .def = "none", AT(delay), \
 	  .parse = parse_delay, .format = format_delay, \
 	  .accepts = DELAY_SYNTAX " (times up to 100s, A up to B, SIGMA up to 10)", \
-	  .help = "service time of a request, which occupies no CPU: " DELAY_SYNTAX }, \
+	  .help = "service time of a request, which occupies no CPU: " DELAY_SYNTAX "; when the target or the client's connection ends, what of it lasts longer than 2 s is left out" }, \
 	{ OPT_U32, "device-parallel", "N", .def = "0", .max = 65536, AT(device_parallel), \
 	  .help = "most requests whose service time runs at once, 0 for any number" }, \
 	{ OPT_SIZE, "device-iops", "N", .max = 1000000000, .min = 1, AT(device_iops), \
@@ -120,7 +120,7 @@ extern const char *const wakeup_names[];
 /* Sections of the man page that both have */
 #define SECTIONS_OF_ALL \
 	{ "SIGNALS", \
-	  "SIGTERM, SIGINT and SIGHUP finish the requests in flight, write the statistics, remove the socket and end the program with status 0, or with --run as EXIT STATUS says.\n" \
+	  "SIGTERM, SIGINT and SIGHUP finish the requests in flight, write the statistics, remove the socket and end the program with status 0, or with --run as EXIT STATUS says. Requests whose I/O is done and that only wait for the service time of --delay or a --device ceiling wait for 2 s more, and are answered then.\n" \
 	  "\n" \
 	  "SIGUSR1 prints the statistics on the standard error.\n" }, \
 	{ "EXIT STATUS", \

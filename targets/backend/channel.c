@@ -52,6 +52,8 @@ static uint64_t due(struct channel *c, const struct blk_request *r)
 
 static void wait_until_due(struct channel *c, struct blk_request *r)
 {
+	if (r->deadline.due_ns > c->latest_ns)
+		r->deadline.due_ns = c->latest_ns;
 	r->delayed = true;
 	deadline_add(&c->deadlines, &r->deadline);
 }
@@ -166,6 +168,35 @@ bool channel_cancel(struct channel *c, struct blk_request *r)
 }
 
 /**
+ * channel_hurry - wait no longer than that for a request's service time
+ * @c: the channel; called in its iothread
+ * @r: the request, not done yet
+ * @until_ns: when it is done at the latest, by clock_ns(), unless its I/O takes longer
+ */
+void channel_hurry(struct channel *c, struct blk_request *r, uint64_t until_ns)
+{
+	if (!takes_time(&c->config) || r->deadline.due_ns <= until_ns)
+		return;
+	if (r->delayed)
+		deadline_remove(&c->deadlines, &r->deadline);
+	r->deadline.due_ns = until_ns;
+	if (r->delayed)
+		deadline_add(&c->deadlines, &r->deadline);
+}
+
+/**
+ * channel_hurry_all - the same for all requests, and those to come
+ * @c: the channel; called in its iothread
+ * @until_ns: when no service time is waited for any more, by clock_ns()
+ */
+void channel_hurry_all(struct channel *c, uint64_t until_ns)
+{
+	c->latest_ns = until_ns;
+	if (takes_time(&c->config))
+		deadlines_limit(&c->deadlines, until_ns);
+}
+
+/**
  * channel_reserve - make room for requests, so that submitting never allocates
  * @c: the channel; called in its iothread
  * @more: requests that may be in flight at once, beside all reserved before
@@ -264,6 +295,7 @@ int channel_open(struct channel *c, struct iothread *it, const struct channel_co
 		.it = it,
 		.config = *config,
 		.extra_fd = -1,
+		.latest_ns = UINT64_MAX,
 		.simple = !config->aio && !timed && !config->request_cost_ns &&
 			  !config->extra_notify && !config->fail_after &&
 			  config->error_rate <= 0 && !config->trace,

@@ -7,6 +7,9 @@
 #include "targets/delay.h"
 #include "targets/iothread/iothread.h"
 
+/* Whoever asked for the end of things waits so long for service times that are not over, in ns. */
+#define CHANNEL_PATIENCE_NS	UINT64_C(2000000000)
+
 /**
  * struct aio_ops - how requests get from the iothread to the backend and back
  * @name: what --aio calls it
@@ -60,6 +63,7 @@ struct channel_config {
  * @pool: the iothread's thread pool, valid with @has_pool; use channel_pool()
  * @deadlines: requests that wait for their service time to be over
  * @extra_fd: the eventfd of @config.extra_notify, -1 without
+ * @latest_ns: when all service times are over, as the target ends
  * @simple: nothing but the backend stands between a request and its end
  * @trace: the iothread's part of the trace, NULL without
  * @rng: source of draws
@@ -73,6 +77,7 @@ struct channel {
 	atomic_bool has_pool;
 	struct deadlines deadlines;
 	int extra_fd;
+	uint64_t latest_ns;
 	bool simple;
 	struct trace_ring *trace;
 	struct rng rng;
@@ -86,6 +91,8 @@ void channel_release(struct channel *c, unsigned int fewer);
 struct pool *channel_pool(struct channel *c);
 bool channel_submit(struct channel *c, struct blk_request *r);
 void channel_finish(struct channel *c, struct blk_request *r, int result);
+void channel_hurry(struct channel *c, struct blk_request *r, uint64_t until_ns);
+void channel_hurry_all(struct channel *c, uint64_t until_ns);
 bool channel_cancel(struct channel *c, struct blk_request *r);
 
 #endif

@@ -186,3 +186,20 @@ void deadline_remove(struct deadlines *ds, struct deadline *d)
 	else
 		sift_down(ds, pos, last);
 }
+
+/**
+ * deadlines_limit - bring all that is due later forward
+ * @ds: the set; called in its iothread
+ * @latest_ns: when it is due now, by clock_ns()
+ */
+void deadlines_limit(struct deadlines *ds, uint64_t latest_ns)
+{
+	/* None that came before another comes behind it now, so the heap is one still. */
+	for (unsigned int i = 0; i < ds->nr; i++) {
+		if (ds->heap[i].due_ns > latest_ns) {
+			ds->heap[i].due_ns = latest_ns;
+			ds->heap[i].d->due_ns = latest_ns;
+		}
+	}
+	event_source_rearm(&ds->source);
+}

@@ -38,6 +38,7 @@ int deadlines_init(struct deadlines *ds, void (*expired)(struct deadline *d));
 void deadlines_destroy(struct deadlines *ds);
 int deadlines_reserve(struct deadlines *ds, unsigned int more);
 void deadlines_release(struct deadlines *ds, unsigned int fewer);
+void deadlines_limit(struct deadlines *ds, uint64_t latest_ns);
 void deadline_add(struct deadlines *ds, struct deadline *d);
 void deadline_remove(struct deadlines *ds, struct deadline *d);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include "base/clock.h"
 #include "targets/nbd/connection.h"
 
 /* That the client has closed its end comes with the last data, and only once. */
@@ -115,7 +116,7 @@ static void conn_dispatch(struct event_source *s)
 	if (!c->rx.fresh && !c->rx.resume)
 		nbd_receive(c);
 	nbd_take_requests(c);
-	if (unlikely(c->tx.stuck || c->rx.ended))
+	if (unlikely(c->tx.stuck || c->rx.ended || c->rx.hung_up))
 		iothread_defer(&c->lane->it, &c->flush);
 }
 
@@ -139,6 +140,40 @@ static void cancel_requests(struct nbd_conn *c)
 			c->in_flight--;
 		}
 	}
+}
+
+/* The same for a client that may still want its replies, but not for as long as a slow device takes. */
+static void hurry_requests(struct nbd_conn *c)
+{
+	uint64_t until = clock_ns() + CHANNEL_PATIENCE_NS;
+
+	if (c->hurried)
+		return;
+	c->hurried = true;
+	for (unsigned int i = 0; i < c->slots.touched; i++) {
+		struct nbd_slot *s = &c->slots.slot[i];
+
+		if (s->in_flight)
+			channel_hurry(&c->lane->channel, &s->r, until);
+	}
+}
+
+static bool is_gone(const struct nbd_conn *c)
+{
+	struct pollfd p = { .fd = c->source.fd };
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
+/* A client that has said its last has its place for what is in flight, and that for a while only. */
+static void see_off(struct nbd_conn *c)
+{
+	if (!c->in_flight || !(c->rx.ended || (c->rx.blocked && c->rx.hung_up)))
+		return;
+	if (is_gone(c))
+		nbd_conn_fail(c, NULL);
+	else if (c->rx.ended)
+		hurry_requests(c);
 }
 
 static void stop_looking(struct nbd_conn *c)
@@ -172,6 +207,7 @@ static void conn_flush(struct deferred *d)
 		/* or the loop would not notice before it sleeps */
 		if (c->rx.resume || c->tx.stuck || c->tx.watched)
 			event_source_rearm(&c->source);
+		see_off(c);
 		if (!c->rx.ended || !all_sent || c->rx.resume || c->rx.fresh)
 			return;
 		if (!c->finishing && !c->in_flight && nbd_rx_truncated(c))

@@ -91,6 +91,7 @@ struct nbd_tx {
  *	backend is done with it when it returns
  * @rights: descriptors may come with what is received: a unix socket of an old kernel
  * @finishing: the target ends
+ * @hurried: no request in flight waits long for its service time any more
  * @broken: drop the client
  * @removed: the iothread does not look at it any more
  * @in_flight: requests given to the channel and not done
@@ -110,6 +111,7 @@ struct nbd_conn {
 	bool in_place;
 	bool rights;
 	bool finishing;
+	bool hurried;
 	bool broken;
 	bool removed;
 	unsigned int in_flight;
