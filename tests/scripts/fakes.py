@@ -119,7 +119,7 @@ else:
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
 server.listen()
-said(f"{os.path.basename(sys.argv[0])} file {os.stat(file).st_size} {os.stat(file).st_blocks}")
+said(f"{os.path.basename(sys.argv[0])} file {os.stat(file).st_size} {'full' if os.stat(file).st_blocks * 512 >= os.stat(file).st_size else 'holes'}")
 if os.fork() == 0:
     while os.getppid() != 1: pass    # a child that works
     time.sleep(60)                   # and outlives its parent

@@ -63,10 +63,10 @@ class Match(unittest.TestCase):
     def test_mistakes(self):
         for word, *more in (("accepted: qemu-nbd", "--peer", "spdk"), ("--backend ram: unknown", "--backend", "ram"),
                             ("--iodepth 0", "--iodepth", "0"), ("--bs", "--bs", "4q"), ("given twice", "--bs", "4k,4k"),
-                            ("--steps -1", "--steps", "-1"), ("--guest", "--guest", "--vcpus 2"), ("repeats=0", "--repeats", "0")):
+                            ("--steps must be 0 or more", "--steps", "-1"), ("--guest", "--guest", "--vcpus 2"), ("repeats=0", "--repeats", "0")):
             said = io.StringIO()
             with contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
-                self.assertEqual(main.main(["match", "--peer", "qemu-nbd", *more]), 1, more)
+                self.assertEqual(main.main(["match", "--peer", "qemu-nbd", *more]), 2, more)
             self.assertEqual(len(said.getvalue().splitlines()), 1, said.getvalue())
             self.assertIn(word, said.getvalue())
 

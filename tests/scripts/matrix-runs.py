@@ -84,7 +84,7 @@ class Matrix(unittest.TestCase):
 
     def test_mistakes(self):
         for word, *args in (("--protocol x: unknown", "--protocol", "x"), ("--repeats cannot be combined", "--protocol", "original", "--repeats", "3"),
-                            ("no [short]", "--short"), ("job=", "--a", "job=x.fio")):
+                            ("--short needs a [short] table", "--short"), ("job=", "--a", "job=x.fio")):
             done, _ = self.matrix(*args)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
             self.assertIn(word, done.stderr)

@@ -5,6 +5,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def examine():
     """Print a line a fact; 1 if no run is possible, else 0."""
     worst = OK
     pinning = cpus.choose()
-    for check in (_fio, _engines, _peers, lambda: _cpus(pinning), lambda: _smt(pinning), _governor,
+    for check in (_fio, _modules, _engines, _peers, lambda: _cpus(pinning), lambda: _smt(pinning), _governor,
                   _idle, _clock, lambda: _quiet(pinning), _load, lambda: _distance(pinning),
                   _hugepages, _io_uring, _null_blk, _kvm):
         grade, what, advice = check()
@@ -37,6 +38,13 @@ def _fio():
         return OK, f"fio: {system.fio_version()}", ""
     except Refused as err:
         return BAD, "fio: not installed", str(err).partition(": ")[2]
+
+
+def _modules():
+    missing = system.missing_modules()
+    if missing:
+        return BAD, f"Python modules: {', '.join(missing)} not installed for {sys.executable}", "scripts/install-deps run"
+    return OK, "Python modules: all that a report needs", ""
 
 
 def _engines():

@@ -1,65 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""dataplane match: its options, and the programs that our target can be held against."""
+"""dataplane match: what is to be held against what; the runs are in run/match_run.py."""
 
-from dataclasses import dataclass
-
-from .. import units
+from .. import paths, units
 from . import options
 from .execute import execute
-
-SIZE = "64M"
-_NULL_CO = "driver=null-co,size=67108864"
-_NBD = "qemu-nbd -t -k $socket "
-_QSD = "qemu-storage-daemon --object iothread,id=worker --blockdev node-name=back,driver="
-_EXPORT = (" --export vhost-user-blk,id=disk,node-name=back,iothread=worker,writable=on,"
-           "addr.type=unix,addr.path=$socket")
-
-
-@dataclass(frozen=True)
-class Peer:
-    """Whom our target is to follow. THEIRS says by backend what it is run with, OURS is the target that is like it."""
-    job: str
-    theirs: dict
-    ours: dict
-    polls: bool = False
-
-
-OURS = {"null": f"--backend null --size {SIZE}", "threads": "--backend file:$file --aio threads",
-        "io_uring": "--backend file:$file --aio io_uring"}
-
-
-def _target(program, before=""):
-    return {k: {"program": program, "options": f"{before}{v}"} for k, v in OURS.items()}
-
-
-PEERS = {
-    "qemu-nbd": Peer("nbd.fio", {
-        "null": {"command": f"{_NBD}--image-opts {_NULL_CO}"},
-        "threads": {"command": f"{_NBD}-f raw --cache=writeback --aio=threads $file"},
-        "io_uring": {"command": f"{_NBD}-f raw --cache=writeback --aio=io_uring $file"}},
-        _target("nbd-target", "--poll off ")),
-    # Its vhost-user export does not poll its queues (7.2), so ours does not.
-    "qemu-storage-daemon": Peer("vhost-user-blk.fio", {
-        "null": {"command": f"{_QSD}null-co,size=67108864{_EXPORT}"},
-        "threads": {"command": f"{_QSD}file,filename=$file,aio=threads{_EXPORT}"},
-        "io_uring": {"command": f"{_QSD}file,filename=$file,aio=io_uring{_EXPORT}"}},
-        _target("vhost-user-blk-target", "--poll off ")),
-    "guest": Peer("vhost-user-blk.fio", {
-        "null": {"program": "guest", "options": f"--disk virtio-blk --backend null-co --size {SIZE}"},
-        "threads": {"program": "guest", "options": "--disk virtio-blk --backend file:$file --cache writeback --aio threads"},
-        "io_uring": {"program": "guest", "options": "--disk virtio-blk --backend file:$file --cache writeback --aio io_uring"}},
-        _target("guest", "--disk vhost-user-blk --poll adaptive "), polls=True),
-}
+from ..model import guest_arm, match, server, study, studyfile
+from ..errors import Refused
 
 
 def add(command):
     """Add match to the command line; COMMAND(name, text, run) makes a parser."""
     sub = command("match", "fit the target's costs to a real program", _run)
-    sub.add_argument("--peer", required=True, metavar="NAME", help=f"the server to match: {', '.join(PEERS)} (required)")
+    sub.add_argument("--peer", required=True, metavar="NAME", help=f"the server to match: {', '.join(match.PEERS)} (required)")
     sub.add_argument("--iodepth", default="1,8,32", metavar="A,B,…", help="depths of the grid (default: %(default)s)")
     sub.add_argument("--bs", default="4k,64k", metavar="A,B,…", help="block sizes of the grid, in bytes, or such as 4k (default: %(default)s)")
     sub.add_argument("--backend", default="threads", metavar="A,B,…",
-                     help=f"what stands behind, of {', '.join(OURS)}; each is fitted by itself (default: %(default)s)")
+                     help=f"what stands behind, of {', '.join(match.OURS)}; each is fitted by itself (default: %(default)s)")
     sub.add_argument("--poll-max-ns", default="0,32768", metavar="A,B,…",
                      help="poll windows of the grid in ns, for peers that poll: guest (default: %(default)s)")
     sub.add_argument("--rw", default="randread", metavar="KIND", help="fio's rw= (default: %(default)s)")
@@ -74,6 +30,53 @@ def add(command):
 
 
 def _run(args):
-    from ..run import match_run  # scipy takes a while, and other commands have no need of it
-    chosen, course = match_run.prepared(args)
+    chosen, course = _prepared(args)
     execute(chosen, args, course)
+
+
+def _prepared(args):
+    """(Match, Fitting) for the command line."""
+    from ..run import match_run  # scipy takes a while, and other commands have no need of it
+    if args.peer not in match.PEERS:
+        raise Refused(f"--peer {args.peer}: unknown; accepted: {', '.join(match.PEERS)}")
+    if args.steps < 0:
+        raise Refused(f"--steps must be 0 or more (is {args.steps})")
+    if args.guest and args.peer != "guest":
+        raise Refused("--guest needs --peer guest")
+    known = match.PEERS[args.peer]
+    backends = study.words(args.backend.split(","), "--backend")
+    for backend in backends:
+        if backend not in match.OURS:
+            raise Refused(f"--backend {backend}: unknown; accepted: {', '.join(match.OURS)}")
+    depths, sizes = (study.words(getattr(args, k).split(","), f"--{k}") for k in ("iodepth", "bs"))
+    for depth in depths:
+        if not depth.isdigit() or not int(depth):
+            raise Refused(f"--iodepth {depth}: expected numbers from 1 up")
+    for size in sizes:
+        units.size(size, "--bs")
+    factors = {"backend": backends, "bs": sizes, "iodepth": depths}
+    if known.polls:
+        factors["poll-max-ns"] = study.words(args.poll_max_ns.split(","), "--poll-max-ns")
+    fitted = args.steps and not _emulated(args.peer, args.guest)
+    conditions = [k for k in factors if k not in ("bs", "iodepth")]
+    factors["server"] = [args.peer, match.TARGET, match.FITTED] if fitted else [args.peer, match.TARGET]
+    chosen = match_run.Match(
+        name=f"match-{args.peer}", job=paths.jobfiles() / "match" / known.job, form="match", peer=args.peer,
+        title=f"match: {args.peer} and our target", repeats=args.repeats, warmup=0, options=args.target, guest=args.guest,
+        question=f"How far is our target from {args.peer}, and with which costs does it follow?",
+        runtime=units.seconds(args.runtime, "--runtime"), ramp=units.seconds(args.ramp, "--ramp"), file=units.size(match.SIZE, ""),
+        along="iodepth", conditions=conditions, variables={"rw": args.rw},
+        server=server.Server().changed(known.ours[backends[0]], "target"), baseline={"server": args.peer},
+        factors=factors, choices=match_run.choices(known, factors), costs={backend: [0, 0] for backend in backends})
+    chosen.sample = min(chosen.sample, chosen.runtime / 4)
+    options.apply_seed(chosen, args)
+    studyfile.check(chosen)
+    return chosen, match_run.Fitting(chosen, args.steps if fitted else 0)
+
+
+def _emulated(peer, options):
+    """True where the guests' CPU would be emulated: their speed is nothing to be fitted to."""
+    if peer != "guest":
+        return False
+    guest = guest_arm.parse(server.Server().changed({"program": "guest", "options": options}, "--guest").options, "--guest")
+    return not guest_arm.missing(guest) and guest_arm.accelerator(guest) == "tcg"

@@ -8,10 +8,9 @@ from ..run import order
 from ..errors import Refused
 
 _STUDY = "dataplane-matrix"
-ORIGINAL = "original"
-_PROTOCOLS = ("interleaved", ORIGINAL)
-# The original's: three runs of so many seconds, of which the first is thrown away.
-_RUNS, _SECONDS = 3, 120.0
+_PROTOCOLS = ("interleaved", order.ORIGINAL)
+# So long is a run of the original.
+_SECONDS = 120.0
 
 
 def add(command):
@@ -23,7 +22,7 @@ def add(command):
         sub.add_argument(f"--{arm}", required=True, metavar="'ARM'",
                          help=f"what is special about arm {arm.upper()}, see dataplane ab --help (required)")
     sub.add_argument("--protocol", default=_PROTOCOLS[0], metavar="NAME",
-                     help=f"interleaved: the two runs of a point next to each other, in random order, with a verdict; {ORIGINAL}: three runs "
+                     help=f"interleaved: the two runs of a point next to each other, in random order, with a verdict; {order.ORIGINAL}: three runs "
                           "of two minutes each, the first discarded, "
                           "the other two averaged (default: %(default)s)")
     sub.add_argument("--short", action="store_true", help="the study's short form")
@@ -38,7 +37,7 @@ def _run(args):
     _arms(chosen, args)
     options.apply_factors(chosen, args)
     options.finish(chosen, args)
-    course = Original(chosen.arms()) if args.protocol == ORIGINAL else None
+    course = order.Original(chosen.arms()) if args.protocol == order.ORIGINAL else None
     execute(chosen, args, course)
 
 
@@ -48,11 +47,11 @@ def _study(args):
         raise Refused(f"--protocol {args.protocol}: unknown; accepted: {', '.join(_PROTOCOLS)}")
     chosen = studyfile.load(studyfile.find(args.study), args.short)
     chosen.form = "matrix"
-    if args.protocol == ORIGINAL:
+    if args.protocol == order.ORIGINAL:
         for name in ("repeats", "warmup"):
             if getattr(args, name) is not None:
-                raise Refused(f"--{name} cannot be combined with --protocol {ORIGINAL} ({_RUNS} runs of each arm, the first discarded)")
-        chosen.repeats, chosen.warmup = _RUNS - 1, 1
+                raise Refused(f"--{name} cannot be combined with --protocol {order.ORIGINAL} ({order.ORIGINAL_RUNS} runs of each arm, the first discarded)")
+        chosen.repeats, chosen.warmup = order.ORIGINAL_RUNS - 1, 1
         chosen.runtime = chosen.runtime if args.short else _SECONDS
     return chosen
 
@@ -77,15 +76,3 @@ def _arms(chosen, args):
     chosen.published = None
     chosen.title = " / ".join(f"{name}: {spec.text}" + (f" ({tree})" if tree else "") for name, spec, tree in zip("AB", specs, trees))
     chosen.name = f"matrix-{chosen.name}"
-
-
-class Original(order.Course):
-    """Three runs of an arm after each other, then three of the other: a drift of the host is in the difference."""
-
-    def __init__(self, arms):
-        made = [(arm, n) for arm in arms for n in range(_RUNS)]
-        super().__init__([order.Slot(i, arm, max(n, 1), n == 0) for i, (arm, n) in enumerate(made)])
-
-    def slots(self, result, meta):
-        meta["matrix"] = {"protocol": ORIGINAL}
-        return super().slots(result, meta)

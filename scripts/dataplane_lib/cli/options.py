@@ -18,7 +18,8 @@ def add(sub, target_help):
     sub.add_argument("--target", default="", metavar="'OPTIONS'", help=target_help)
     sub.add_argument("--runtime", metavar="S", help="time measured in a run, in s, or such as 500ms (default: the study's, or 2 s)")
     sub.add_argument("--ramp", metavar="S", help="time before that, not measured, in s, or such as 500ms (default: the study's, or 0.3 s)")
-    sub.add_argument("--file", metavar="SIZE", help="size of the file that each run gets as $file, in bytes, or such as 64k, 256m (default: the study's, or no file)")
+    sub.add_argument("--file", metavar="SIZE", help="size of the file full of data that runs get as $file, in bytes, or such as 64k, 256m; SIZE,holes for a sparse one "
+                     "(default: the study's, or no file)")
     sub.add_argument("--client", metavar="HOST,…", help="run the job on these fio servers, each HOST, HOST:PORT or sock:PATH; see docs/studies.md "
                      "(default: on this machine)")
     add_place(sub)
@@ -101,7 +102,7 @@ def apply(chosen, args):
     if args.runtime is not None:
         chosen.sample = min(chosen.sample, chosen.runtime / 4)
     if args.file is not None:
-        chosen.file = units.size(args.file, "--file")
+        chosen.file, chosen.fill = studyfile.file_size(args.file, "--file")
 
 
 def apply_seed(chosen, args):

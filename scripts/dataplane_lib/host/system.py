@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Facts about the host that a figure cannot be read without."""
 
+import importlib.util
 import os
 import platform
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 from .. import paths
 from ..errors import NotMeasured
+
+# What a result is judged, drawn and printed with.
+_MODULES = ("numpy", "scipy", "matplotlib", "jinja2", "rich")
 
 
 def read(path, default=""):
@@ -51,6 +56,18 @@ def fio_version():
     if not shutil.which("fio"):
         raise NotMeasured("fio is not installed: run scripts/install-deps")
     return output(["fio", "--version"])
+
+
+def missing_modules():
+    """The packages that a report is made with, and that the Python in use does not have."""
+    return [f"python3-{name}" for name in _MODULES if not importlib.util.find_spec(name)]
+
+
+def require_modules():
+    """Refuse to measure what could not be reported."""
+    missing = missing_modules()
+    if missing:
+        raise NotMeasured(f"{', '.join(missing)} not installed for {sys.executable}: run scripts/install-deps run")
 
 
 def cpu_model():

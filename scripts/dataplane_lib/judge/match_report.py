@@ -4,8 +4,7 @@
 import statistics
 
 from .. import units
-from ..model import shape
-from ..run import match_run
+from ..model import match, shape
 from ..stats import fit, rounds
 
 # What a match should come to.
@@ -20,7 +19,7 @@ def tell(result):
               for place in places]
     points = [(place, arms, _ratios(result, arms, peer)) for place, arms in points]
     none = any(a["no_measurement"] for a in result["arms"])
-    ours = [who for who in (match_run.TARGET, match_run.FITTED) if who in points[0][1]]
+    ours = [who for who in (match.TARGET, match.FITTED) if who in points[0][1]]
     result["match"]["errors"] = {b: {who: fit.error([ratios[who] for place, _, ratios in points if place["backend"] == b])
                                       for who in ours} for b in costs}
     sentences = [] if none else [text for b in costs for text in _sentences(result, points, b, peer, ours)]
@@ -50,15 +49,15 @@ def _costs(found):
 def _sentences(result, points, backend, peer, ours):
     mine = [(place, ratios) for place, _, ratios in points if place["backend"] == backend]
     errors, found = result["match"]["errors"][backend], result["match"]["costs"][backend]
-    out = [f"{backend}: over {len(mine)} points the target's IOPS are off those of {peer} by {_percent(errors[match_run.TARGET])} as it is (median)"]
-    if match_run.FITTED in ours:
-        out[0] += f", by {_percent(errors[match_run.FITTED])} with {_costs(found)}"
-        worst = max(mine, key=lambda p: abs(p[1][match_run.FITTED] - 1))
+    out = [f"{backend}: over {len(mine)} points the target's IOPS are off those of {peer} by {_percent(errors[match.TARGET])} as it is (median)"]
+    if match.FITTED in ours:
+        out[0] += f", by {_percent(errors[match.FITTED])} with {_costs(found)}"
+        worst = max(mine, key=lambda p: abs(p[1][match.FITTED] - 1))
         out.append(f"{backend}: the worst point is {shape.full({k: v for k, v in worst[0].items() if k != 'backend'})}, where the fitted "
-                   f"target has {worst[1][match_run.FITTED]:.2f} times the IOPS of {peer}.")
-        if errors[match_run.FITTED] > AIM:
+                   f"target has {worst[1][match.FITTED]:.2f} times the IOPS of {peer}.")
+        if errors[match.FITTED] > AIM:
             out.append(f"{backend}: {_percent(AIM)} was aimed at: these two costs do not make the target like {peer}.")
-    slower = [place for place, ratios in mine if ratios[match_run.TARGET] < 0.97]
+    slower = [place for place, ratios in mine if ratios[match.TARGET] < 0.97]
     out[0] += "."
     if slower:
         out.append(f"{backend}: at {len(slower)} of {len(mine)} points the target is slower than {peer} with no cost at all; costs cannot mend that.")
@@ -79,8 +78,8 @@ def _table(points, peer, ours, none):
             row += [_figure(arms[who], none), "-" if none else f"{ratios[who]:.2f}"]
         rows.append(row + [units.short(shape.value(arms[who], "target_us_per_io")) for who in (peer, *ours)])
     return {"title": "Point by point", "top": top, "head": head, "rows": rows,
-            "note": f"A ratio is the target's IOPS against those of {peer}, the median of runs made after each other; '{match_run.TARGET}' is ours as it is"
-                    + (f", '{match_run.FITTED}' ours with the fitted costs." if match_run.FITTED in ours else ".")}
+            "note": f"A ratio is the target's IOPS against those of {peer}, the median of runs made after each other; '{match.TARGET}' is ours as it is"
+                    + (f", '{match.FITTED}' ours with the fitted costs." if match.FITTED in ours else ".")}
 
 
 def _figure(arm, none):

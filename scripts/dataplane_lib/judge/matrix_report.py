@@ -6,9 +6,9 @@ import math
 import numpy as np
 
 from .. import units
-from ..cli import matrix
 from . import verdict
 from ..model import shape
+from ..run import order
 from ..stats import ranks, rounds
 
 _KEYS = ("bw_mib", "cpu_us_per_mib")
@@ -17,7 +17,7 @@ _NAMES = {"bw_mib": "throughput", "cpu_us_per_mib": "CPU per MiB"}
 
 def tell(result):
     """Put a table for each arm that has a baseline, and sentences, into RESULT, a digest."""
-    original = result.get("matrix", {}).get("protocol") == matrix.ORIGINAL
+    original = result.get("matrix", {}).get("protocol") == order.ORIGINAL
     sentences, tables = [], []
     groups = {}
     for arm in result["arms"]:

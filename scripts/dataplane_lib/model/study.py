@@ -52,7 +52,7 @@ class Study:
     GROUPS are lists of factors: the combinations of each group, times those of FACTORS, are the arms. CHOICES
     says what a value of a factor stands for, where that is more than an option or a variable. FORM names how the report
     tells it, where it does so in a way of its own (report.write.FORMS); FILL has the file hold
-    data, since a hole is read without I/O by some servers; CLIENTS are the fio servers that get the job (client.py).
+    data, which it does unless holes were asked for: a hole is read without I/O by some servers; CLIENTS are the fio servers that get the job (client.py).
     SEED is what the order of runs is drawn from.
     """
     name: str
@@ -69,7 +69,7 @@ class Study:
     sample: float = 1.0
     pin: bool = True
     file: int = 0
-    fill: bool = False
+    fill: bool = True
     along: str = ""
     form: str = ""
     clients: list = field(default_factory=list)

@@ -49,7 +49,7 @@ def load(path, use_short=False):
         raise Refused(f"{path}: form={out.form}: unknown; accepted: {', '.join(filter(None, _FORMS))}")
     out.conditions = study.words(table["conditions"], f"{path}: conditions") if "conditions" in table else []
     out.pin = _boolean(table.get("pin", True), f"{path}: pin")
-    out.file = units.size(table.get("file", 0), f"{path}: file")
+    out.file, out.fill = file_size(table.get("file", 0), f"{path}: file")
     target = table.get("target", {})
     _unknown(target, server.KEYS, f"{path} [target]")
     out.server = out.server.changed(target, f"{path} [target]")
@@ -75,6 +75,14 @@ def _shorten(table, path):
             table.setdefault(key, {}).update(value)
         else:
             table[key] = value
+
+
+def file_size(text, what):
+    """(bytes, is it filled with data) of TEXT: a size, and ",holes" behind it for a file that is sparse."""
+    size, sep, word = str(text).partition(",")
+    if sep and word != "holes":
+        raise Refused(f"{what}={text}: expected a size, such as 256m, or SIZE,holes for a sparse file")
+    return units.size(size, what), not sep
 
 
 def _boolean(value, what):

@@ -74,7 +74,7 @@ def run_figures(directory, record, doc, cpus):
     figures.update(fiojson.figures(doc, samples.at_once(logs) if logs else None))
     figures.update(samples.figures(values))
     if "target" not in record:
-        return figures, None, 0.0, values
+        return figures, None, record.get("neighbours", 0.0), values
     offset = record["clock_offset_s"]
     runtime = fiojson.runtime_ms(doc) / 1000
     # fio's client does not tell when it was over, see client.ended().

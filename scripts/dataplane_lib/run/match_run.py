@@ -4,15 +4,12 @@
 import itertools
 from dataclasses import dataclass, field
 
-from .. import paths, units
-from ..cli import match, options
-from ..model import guest_arm, server, study, studyfile
+from ..model import match, server, study
+from ..model.match import FITTED, TARGET
 from . import pairing
 from ..stats import fit
-from ..errors import Refused, RunFailed
+from ..errors import RunFailed
 from .order import Course, Order, Slot
-
-TARGET, FITTED = "target", "fitted"
 
 
 @dataclass
@@ -48,7 +45,7 @@ class Match(study.Study):
         return {**super().settings(), "choices": {"server": self.choices["server"]}}
 
 
-def _choices(known, factors):
+def choices(known, factors):
     """Every value of FACTORS that setup() knows what to do with; for a server, what the report says of it."""
     def told(tables):
         return {"command": "; ".join(f"{b}: {tables[b].get('command') or tables[b]['program'] + ' ' + tables[b]['options']}"
@@ -112,50 +109,3 @@ class Fitting(Course):
                              "wakeup_cost_ns": before[backend][1], "error": fit.error(found)})
                 self.study.costs[backend] = list(fit.costs(
                     [p for p, place in zip(points, self.grid) if place["backend"] == backend]))
-
-
-def prepared(args):
-    """(Match, Fitting) for the command line."""
-    if args.peer not in match.PEERS:
-        raise Refused(f"--peer {args.peer}: unknown; accepted: {', '.join(match.PEERS)}")
-    if args.steps < 0:
-        raise Refused(f"--steps must be 0 or more (is {args.steps})")
-    if args.guest and args.peer != "guest":
-        raise Refused("--guest needs --peer guest")
-    known = match.PEERS[args.peer]
-    backends = study.words(args.backend.split(","), "--backend")
-    for backend in backends:
-        if backend not in match.OURS:
-            raise Refused(f"--backend {backend}: unknown; accepted: {', '.join(match.OURS)}")
-    depths, sizes = (study.words(getattr(args, k).split(","), f"--{k}") for k in ("iodepth", "bs"))
-    for depth in depths:
-        if not depth.isdigit() or not int(depth):
-            raise Refused(f"--iodepth {depth}: expected numbers from 1 up")
-    for size in sizes:
-        units.size(size, "--bs")
-    factors = {"backend": backends, "bs": sizes, "iodepth": depths}
-    if known.polls:
-        factors["poll-max-ns"] = study.words(args.poll_max_ns.split(","), "--poll-max-ns")
-    fitted = args.steps and not _emulated(args.peer, args.guest)
-    conditions = [k for k in factors if k not in ("bs", "iodepth")]
-    factors["server"] = [args.peer, TARGET, FITTED] if fitted else [args.peer, TARGET]
-    chosen = Match(
-        name=f"match-{args.peer}", job=paths.jobfiles() / "match" / known.job, form="match", peer=args.peer,
-        title=f"match: {args.peer} and our target", repeats=args.repeats, warmup=0, options=args.target, guest=args.guest,
-        question=f"How far is our target from {args.peer}, and with which costs does it follow?",
-        runtime=units.seconds(args.runtime, "--runtime"), ramp=units.seconds(args.ramp, "--ramp"), file=units.size(match.SIZE, ""), fill=True,
-        along="iodepth", conditions=conditions, variables={"rw": args.rw},
-        server=server.Server().changed(known.ours[backends[0]], "target"), baseline={"server": args.peer},
-        factors=factors, choices=_choices(known, factors), costs={backend: [0, 0] for backend in backends})
-    chosen.sample = min(chosen.sample, chosen.runtime / 4)
-    options.apply_seed(chosen, args)
-    studyfile.check(chosen)
-    return chosen, Fitting(chosen, args.steps if fitted else 0)
-
-
-def _emulated(peer, options):
-    """True where the guests' CPU would be emulated: their speed is nothing to be fitted to."""
-    if peer != "guest":
-        return False
-    guest = guest_arm.parse(server.Server().changed({"program": "guest", "options": options}, "--guest").options, "--guest")
-    return not guest_arm.missing(guest) and guest_arm.accelerator(guest) == "tcg"

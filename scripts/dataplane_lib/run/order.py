@@ -5,6 +5,9 @@ import random
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+# The protocol of the sniff test: so many runs of an arm after each other, of which the first is discarded.
+ORIGINAL, ORIGINAL_RUNS = "original", 3
+
 
 @dataclass
 class Slot:
@@ -70,3 +73,15 @@ class Course:
 
     def around(self, _slot):
         return nullcontext()
+
+
+class Original(Course):
+    """Three runs of an arm after each other, then three of the other: a drift of the host is in the difference."""
+
+    def __init__(self, arms):
+        made = [(arm, n) for arm in arms for n in range(ORIGINAL_RUNS)]
+        super().__init__([Slot(i, arm, max(n, 1), n == 0) for i, (arm, n) in enumerate(made)])
+
+    def slots(self, result, meta):
+        meta["matrix"] = {"protocol": ORIGINAL}
+        return super().slots(result, meta)

@@ -13,15 +13,13 @@ import time
 
 from .. import files, paths
 from ..host import cpu, rtt
-from ..model import jobfile, server
+from ..model import jobfile, server, targets
 from ..read import fiojson
-from . import client, guest_run, jobcheck, process
+from . import client, guest_run, jobcheck, process, scratch
 from ..errors import RunFailed
 
 _SAMPLE_S = 0.1
 _PATIENCE_S = 60.0
-# What a file is filled with is a repeated piece of so many random bytes.
-_BLOCK = 1 << 20
 
 
 class Runner:
@@ -31,6 +29,11 @@ class Runner:
         self.study = study
         self.pinning = pinning
         self.raw = raw
+        self.scratch = scratch.Scratch(study.file, not study.fill)
+
+    def close(self):
+        """Remove what outlives a run."""
+        self.scratch.close()
 
     def run(self, slot):
         """One run. Leaves run.json; raises RunFailed with the reason."""
@@ -63,8 +66,7 @@ class Runner:
         """Target up, fio through, target down."""
         setup = self.study.setup(slot.arm)
         serving = setup.server.target() if setup.has_server() else None
-        names = self._names(setup, slot.arm, private)
-        self._make_file(names)
+        names = self._names(setup, slot.arm, private, self.scratch.ready() if self.study.file else "")
         guest = setup.server.guest(names)
         traced = "dp_trace" in jobfile.variables_of(setup.job)
         target = None
@@ -96,38 +98,28 @@ class Runner:
     def job_of(self, arm):
         """What ARM stands for, and the variables of its job file, with places that nothing is at."""
         setup = self.study.setup(arm)
-        return setup, self._environment(setup, self._names(setup, arm, str(self.raw / "private")), self.raw)
+        private = str(self.raw / "private")
+        return setup, self._environment(setup, self._names(setup, arm, private, os.path.join(private, "file")), self.raw)
 
-    def _names(self, setup, arm, private):
+    def _names(self, setup, arm, private, file):
         """What $names in a target's command line stand for."""
         names = {**arm.values, "socket": os.path.join(private, "s"), "dp_trace": os.path.join(private, "trace"),
                  "FIO_DATAPLANE": str(paths.dataplane_dir()), "ncpus": str(len(os.sched_getaffinity(0)) if not self.pinning.pinned else 1)}
         if self.study.file:
-            names["file"] = os.path.join(private, "file")
+            names["file"] = file
         if setup.server.uses("port"):
             names["port"] = str(process.free_port())
         names["uri"] = server.fill(setup.server.uri, names)
         return names
 
-    def _make_file(self, names):
-        """A file of the study's size."""
-        if "file" not in names:
-            return
-        with open(names["file"], "wb") as file:
-            if self.study.fill:
-                block = os.urandom(_BLOCK)
-                for at in range(0, self.study.file, _BLOCK):
-                    file.write(block[:self.study.file - at])
-            file.truncate(self.study.file)
-
     def watched(self):
         """The CPUs on which others may disturb a run."""
         return (self.pinning.fio, self.pinning.target) if self.pinning.pinned else sorted(self.pinning.rest)
 
-    def _cpus(self, side):
+    def _cpus(self, *sides):
         if not self.pinning.pinned:
             return None
-        return {getattr(self.pinning, side)}
+        return {getattr(self.pinning, side) for side in sides}
 
     def _target_argv(self, serving, names, directory, traced):
         if serving.command is not None:
@@ -163,13 +155,12 @@ class Runner:
             (directory / "client.fio").write_bytes(client.rewritten(job, ours).encode("utf-8", "surrogateescape"))
             argv += client.arguments(self.study.clients, directory / "client.fio")
         else:
-            argv.append(str(setup.job))
+            argv += self._placed(job, ours)
         record["fio"] = shlex.join(argv)
         record["environment"] = ours
         record["sample_ms"] = self._sample_ms()
-        # A job file that does not pin itself is pinned from outside.
-        cpus = None if "fio_cpus" in used else self._cpus("fio")
-        sampler = cpu.Sampler(target.pid, self.watched()) if target else None
+        inside = bool(targets.embedded(job.filled(ours)))
+        cpus = self._cpus("fio", *["target"] * inside) if inside or "fio_cpus" not in used else None
         limit = None
         if "runtime" in used:
             record["runtime_s"] = self.study.runtime
@@ -177,13 +168,14 @@ class Runner:
         with open(directory / "fio.err", "wb") as err:
             fio = process.spawn(argv, cpus, stdout=err, stderr=err,
                                 env={**os.environ, **ours})
+            sampler = None if self.study.clients and not target else cpu.Sampler((target or fio).pid, self.watched())
             try:
                 self._wait(fio, target, sampler, limit)
             finally:
                 process.stop(fio)
         offset = time.time() - time.monotonic()
         record["fio_status"] = fio.returncode
-        if sampler:
+        if target:
             record["clock_offset_s"] = offset
             (directory / "cpu.json").write_text(json.dumps(sampler.samples) + "\n")
         if fio.returncode:
@@ -193,6 +185,19 @@ class Runner:
         if self.study.clients:
             client.check(doc, self.study.clients)
             record["ended_s"] = client.ended(sampler.samples if sampler else []) or time.monotonic()
+        elif not target:
+            record["neighbours"] = _neighbours(sampler.samples, doc["timestamp_ms"] / 1000 - offset, fiojson.runtime_ms(doc) / 1000)
+
+    def _placed(self, job, values):
+        """fio's arguments that run JOB, and pin it where it does not do so itself.
+
+        The engine puts a target inside it on a CPU that fio may use and the job does not (via-embedded.c), so in that
+        case it is the job that is pinned, not fio.
+        """
+        inside = targets.embedded(job.filled(values))
+        if inside and self.pinning.pinned and "fio_cpus" not in job.names:
+            return [f"--cpus_allowed={self.pinning.fio}", str(job.path)]
+        return [str(job.path)]
 
     def _wait(self, fio, target, sampler, expected):
         """Until fio ends; RunFailed if the target ends first or fio takes far more than EXPECTED seconds."""
@@ -215,6 +220,16 @@ class Runner:
         finally:
             for handle in handles:
                 os.close(handle)
+
+
+def _neighbours(samples, end, runtime):
+    """% of a CPU that others than fio used where it ran, from SAMPLES of it, in the part of a run up to END that is neither start nor end."""
+    inside = cpu.steady(end, runtime)
+    ours = cpu.window(samples, *inside)
+    everybody = cpu.busy(samples, *inside)
+    if ours is None or not everybody:
+        return 0.0
+    return max(0.0, sum(everybody.values()) - sum(t["user"] + t["system"] for t in ours.values()))
 
 
 def _ready(serving, names):

@@ -27,6 +27,7 @@ class Session:
 
     def __init__(self, study, argv, out=None, wanted_cpus=None, course=None):
         self.study = study
+        system.require_modules()
         self.pinning = _pinning(study, wanted_cpus)
         facts = system.facts()
         peers.skip_missing(study)
@@ -42,7 +43,7 @@ class Session:
         jobcheck.check(arms, runner.Runner(study, self.pinning, paths.results()).job_of, bool(study.clients))
         client.reach(study.clients)
         if study.file:
-            facts["scratch files"] = f"{tempfile.gettempdir()} ({system.file_system(tempfile.gettempdir())})"
+            facts["scratch files"] = f"{tempfile.gettempdir()} ({system.file_system(tempfile.gettempdir())}), {'data' if study.fill else 'holes'}"
         facts.update(peers.versions(study))
         self.place = files.result_directory(study.name, out)
         self.course = course or order.Course(order.schedule(arms, study.repeats, study.warmup, study.seed))
@@ -87,6 +88,7 @@ class Session:
             raise NotMeasured(meta["reason"]) from None
         finally:
             shown.close()
+            work.close()
             meta["took_s"] = round(time.monotonic() - start, 1)
             meta["steal_percent"] = system.shares(before["cpu"], system.ticks()["cpu"])[1]
             with suppress(OSError) if "reason" in meta else nullcontext():
