@@ -2,35 +2,69 @@
 """Files of ours: read with one line that names them when they are no good, written whole or not at all."""
 
 import json
+import os
+import stat
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from . import paths
 from .errors import NotMeasured, Refused
 
 
-def read_json(path):
-    """A JSON file of ours, refused when it is missing or broken."""
+@contextmanager
+def reading(path):
+    """In it what does not have the form that it should have becomes one line that names PATH."""
     try:
-        return json.loads(path.read_text())
+        yield
+    except OSError as err:
+        raise NotMeasured(f"{err.filename or path}: {err.strerror or err}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as err:
+        raise NotMeasured(f"{path}: is damaged: {type(err).__name__}: {str(err)[:80]}") from None
+
+
+def read_bytes(path):
+    """What the file PATH holds; nothing else than a file is opened, as a FIFO would be waited for."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise NotMeasured(f"{path}: not a file")
+            return file.read()
     except OSError as err:
         raise NotMeasured(f"{path}: {err.strerror}") from None
-    except ValueError as err:
+
+
+def read_text(path):
+    """The text in the file PATH; bytes that are no UTF-8 go through."""
+    return read_bytes(path).decode("utf-8", "surrogateescape")
+
+
+def read_json(path):
+    """A JSON file of ours, refused when it is missing or broken."""
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as err:
         raise NotMeasured(f"{path}: {err}") from None
 
 
-def write_whole(path, text):
-    """Write TEXT to PATH, whole or not at all."""
+def write_bytes(path, data):
+    """Write DATA to PATH, whole or not at all."""
     part = path.with_name(path.name + ".part")
     try:
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(data)
         part.replace(path)
     except OSError as err:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         # A disk that is full does not tell where.
         raise OSError(err.errno, err.strerror, str(path)) from None
+
+
+def write_whole(path, text):
+    """Write TEXT to PATH, whole or not at all; a name that is no UTF-8 gets into it as the bytes it has."""
+    write_bytes(path, text.encode("utf-8", "surrogateescape"))
 
 
 def write_json(path, data):

@@ -44,7 +44,7 @@ ours = { program = "guest", options = "--accel tcg --disk vhost-user-blk --engin
 device = ["qemu", "ours"]
 poll-max-ns = [32768]
 END
-"$SRC/scripts/dataplane" run study.toml --out out >said.txt 2>&1 || { cat said.txt; fail "the study: status $?"; }
+"$SRC/scripts/dataplane" run study.toml --keep-raw --out out >said.txt 2>&1 || { cat said.txt; fail "the study: status $?"; }
 cat said.txt
 grep -q '^! device=.*: no measurement, as QEMU emulated' said.txt || fail "is not called no measurement"
 grep -q '^\* Nothing is said of 2 of 2 arms' said.txt || fail "the sentences say something of emulated guests"

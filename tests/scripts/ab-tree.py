@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """An arm may be a work tree: it is made first, and its own programs are run; one that does not build is neither good nor bad."""
 
-import json
 import shutil
 import tempfile
 import unittest
@@ -39,7 +38,7 @@ class Tree(unittest.TestCase):
         # One pair is enough to see it: what comes after B's first run fails.
         done = self.ab("--set-b", "true", "--restore", "echo enough >&2; false")
         self.assertIn("enough", done.stderr)
-        runs = [json.loads((d / "run.json").read_text()) for d in sorted((self.dir / "out" / "raw").iterdir())]
+        runs = fakes.runs(self.dir / "out")
         for run, place in ((runs[0], self.dir), (runs[1], (self.tree / "build").resolve())):
             self.assertTrue(run["target"].startswith(f"{place}/targets/vhost-user-blk-target "), run["target"])
             self.assertEqual(run["environment"]["FIO_DATAPLANE"], str(place))

@@ -46,13 +46,12 @@ sweep()
 	"$SRC/scripts/dataplane" sweep job.fio --program nbd-target --target '--backend ram --size 64M' --vary poll=off \
 		--repeats 1 --warmup 0 --runtime 0.6 --ramp 0.1 "$@" >said 2>progress
 }
-sweep --client "127.0.0.1:$one,127.0.0.1:$two" --out "$PWD/out" || fail "the sweep failed: $(tail -n 1 progress)"
+sweep --client "127.0.0.1:$one,127.0.0.1:$two" --keep-raw --out "$PWD/out" || fail "the sweep failed: $(tail -n 1 progress)"
 
 PYTHONPATH=$SRC/scripts /usr/bin/python3 - "$one" "$two" <<'END'
 import json, sys
-from pathlib import Path
-from dataplane_lib.read import fiojson
-doc = fiojson.load(next(Path("out/raw").iterdir()) / "fio.json")
+from dataplane_lib.read import fiojson, store
+doc = store.load("out").runs[0].fio
 jobs = {job["jobname"]: job["read"] for job in doc["jobs"]}
 assert set(jobs) == {f"127.0.0.1,{port}: client" for port in sys.argv[1:]}, list(jobs)
 found = json.load(open("out/result.json"))["arms"][0]["metrics"]

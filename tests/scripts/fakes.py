@@ -151,6 +151,12 @@ def dataplane(*args, env=None):
                           timeout=120, check=False)
 
 
+def runs(out):
+    """What the result in OUT says of each of its runs, in the order they were made."""
+    from dataplane_lib.read import store
+    return [run.facts for run in store.load(out).runs]
+
+
 def arm(name, value, base, spread=0.01, cpu=None, runs=4):
     """An arm of a digest: x=NAME with the primary metric VALUE."""
     numbers = {"iops": {"value": value, "min": value * (1 - spread), "max": value * (1 + spread)}}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import fakes  # noqa: F401: finds dataplane_lib
 import made_up
-from dataplane_lib.read import digest, fiojson
+from dataplane_lib.read import digest, fiojson, store
 from dataplane_lib.errors import Refused, RunFailed
 
 
@@ -81,7 +81,7 @@ class Told(unittest.TestCase):
             change(doc, record)
             (directory / "fio.json").write_text(json.dumps(doc))
             (directory / "run.json").write_text(json.dumps(record))
-        return "\n".join(digest.digest(self.out)["warnings"])
+        return "\n".join(digest.digest(store.load(self.out))["warnings"])
 
     def test_jobs_of_other_lengths(self):
         def change(doc, _record):
@@ -105,10 +105,10 @@ class Told(unittest.TestCase):
         self.assertNotIn("limits", self.warnings())
         with open(self.out / "job.fio", "a", encoding="utf-8") as job:
             job.write("rate_iops=1000\n")
-        self.assertIn(text, "\n".join(digest.digest(self.out)["warnings"]))
+        self.assertIn(text, "\n".join(digest.digest(store.load(self.out))["warnings"]))
         with open(self.out / "job.fio", "a", encoding="utf-8") as job:
             job.write("[free]\n")
-        self.assertNotIn("limits", "\n".join(digest.digest(self.out)["warnings"]))
+        self.assertNotIn("limits", "\n".join(digest.digest(store.load(self.out))["warnings"]))
 
     def test_nothing_to_say(self):
         text = self.warnings(ios=100000, jobs=2)

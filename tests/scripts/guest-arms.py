@@ -15,6 +15,7 @@ from unittest import mock
 import fakes
 from dataplane_lib.cli import main
 from dataplane_lib.model import guest_arm
+from dataplane_lib.read import store
 from guest_lib import image, machine
 from guest_lib.errors import Unavailable
 
@@ -162,7 +163,7 @@ class Guests(unittest.TestCase):
         """(exit status, stdout, stderr) of dataplane run."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main.main(["run", str(self.dir / "study.toml"), "--out", str(self.out), *args])
+            status = main.main(["run", str(self.dir / "study.toml"), "--keep-raw", "--out", str(self.out), *args])
         return status, out.getvalue(), err.getvalue()
 
     def started(self):
@@ -196,7 +197,7 @@ class Guests(unittest.TestCase):
         for run in runs["kvm"]:
             self.assertGreaterEqual(run["metrics"]["qemu_cpu"], run["metrics"]["target_cpu"])
         self.assertEqual({name for r in runs["ours"] for name in r["threads"]}, {"vhost-user-blk-"})
-        facts = json.loads((self.out / "meta.json").read_text())["host"]
+        facts = store.load(self.out).header["host"]
         self.assertEqual(facts["qemu-system-x86_64"], "QEMU emulator version 9.9.9")
 
         kvm, tcg = (next(a for a in self.started() if word in a and "iothread,id=io0,poll-max-ns=0" in a) for word in ("kvm", "tcg,thread=multi"))

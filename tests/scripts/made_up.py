@@ -39,7 +39,7 @@ def write(place, found, latency, runs=3, cpu=None, ios=20000, jobs=1, logs="", t
             directory = place / "raw" / f"{number:03d}-{slug}-{repeat}"
             directory.mkdir()
             usual = latency(i) * rng.uniform(0.98, 1.02)
-            record = {"arm": arm["name"], "values": arm["values"], "repeat": repeat, "warmup": False, "status": "complete",
+            record = {"number": number, "arm": arm["name"], "values": arm["values"], "repeat": repeat, "warmup": False, "status": "complete",
                       "rtt": {"before": rtt, "after": rtt * (2 if number % 7 == 6 else 1)}}
             if cpu is not None:
                 record |= {"target": "target", "clock_offset_s": 1e9}

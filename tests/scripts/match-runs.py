@@ -43,7 +43,7 @@ class Match(unittest.TestCase):
         done = fakes.dataplane("match", "--peer", "qemu-nbd", "--iodepth", "4", "--bs", "4k", "--steps", "1", "--repeats", "1",
                                "--runtime", "0.5", "--out", str(out), env=self.env)
         self.assertEqual(done.returncode, 0, done.stderr)
-        runs = [json.loads((d / "run.json").read_text()) for d in sorted((out / "raw").iterdir())]
+        runs = fakes.runs(out)
         who = [(r["values"]["server"], r["warmup"]) for r in runs]
         self.assertEqual([sorted(who[a:b]) for a, b in ((0, 2), (2, 4), (4, 7))],
                          [[("qemu-nbd", True), ("target", True)], [("fitted", True), ("qemu-nbd", True)],

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """dataplane matrix with made-up programs: which runs are made, in which order, and what is told of them."""
 
-import json
 import tempfile
 import unittest
 from pathlib import Path
@@ -50,7 +49,7 @@ class Matrix(unittest.TestCase):
     def matrix(self, *args):
         done = fakes.dataplane("matrix", str(self.dir / "study.toml"), "--a", "poll=fixed", "--b", "poll=fixed poll-max-ns=16384",
                                "--out", str(self.out), *args, env=self.env)
-        runs = [json.loads((d / "run.json").read_text()) for d in sorted((self.out / "raw").iterdir())] if self.out.exists() else []
+        runs = fakes.runs(self.out) if self.out.exists() else []
         return done, ["{access}{jobs}{arm}".format(**r["values"]) + ("-" if r["warmup"] else "") for r in runs]
 
     def test_interleaved(self):
@@ -72,7 +71,7 @@ class Matrix(unittest.TestCase):
         """What --set says of a variable is for every workload; what an arm says of it is for that arm."""
         done, _ = self.matrix("--vary", "jobs=1", "--vary", "access=reads", "--repeats", "1", "--set", "rw=trim", "--b", "rw=randread")
         self.assertEqual(done.returncode, 0, done.stderr)
-        runs = [json.loads((d / "run.json").read_text()) for d in (self.out / "raw").iterdir()]
+        runs = fakes.runs(self.out)
         self.assertEqual({r["values"]["arm"]: r["environment"]["rw"] for r in runs}, {"A": "trim", "B": "randread"})
 
     def test_protocol_of_the_original(self):

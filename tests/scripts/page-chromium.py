@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import chromium
 import fakes
 import made_up
-from dataplane_lib.read import digest
+from dataplane_lib.read import store
 from dataplane_lib.report import write
 from dataplane_lib.errors import Refused
 
@@ -143,7 +143,7 @@ class Pages(unittest.TestCase):
         self.assertIn("<script>alert(1)</script>", self.browser.evaluate("document.querySelector('ul.warnings').textContent"))
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('svg, td.group').length"), 0)
         with self.assertRaises(Refused):
-            digest.digest(self.pages["failed"].parent)
+            store.load(self.pages["failed"].parent)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import fakes  # noqa: F401
 import made_up
+from dataplane_lib.read import store
 from dataplane_lib.report import page_table, picture
 from dataplane_lib.report import write
 from dataplane_lib.errors import Refused
@@ -68,6 +69,7 @@ class Pages(unittest.TestCase):
     def test_refused_page_replaces_the_good_one(self):
         made_up.write(self.place, made_up.arms({"x": "1"}), lambda i: 50)
         self.assertIn("Baseline x=1", report(self.place)[1])
+        (self.place / store.FILE).unlink()
         path = next((self.place / "raw").glob("*/run.json"))
         path.write_text(json.dumps({**json.loads(path.read_text()), "status": "failed", "reason": "fio: <no room>"}))
         with self.assertRaisesRegex(Refused, "no room"):
@@ -82,7 +84,7 @@ class Pages(unittest.TestCase):
         made_up.write(self.place, made_up.arms({"x": "1"}, {"x": "2"}), lambda i: 50)
         page = report(self.place)[1]
         self.assertIn("<pre>dataplane sweep job.fio --vary …</pre>", page)
-        for file in ("job.fio", "result.csv", "result.json", "raw/000-x-1-1/fio.json"):
+        for file in ("job.fio", "runs.jsonl.xz", "result.csv", "result.json", "raw/000-x-1-1/fio.json"):
             self.assertIn(f'href="{file}"', page)
 
     def test_both_pictures_have_ids_of_their_own(self):

@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 import fakes
+from dataplane_lib.read import store
 
 JOB = """[global]
 ioengine=${engine}
@@ -59,7 +60,7 @@ class Peers(unittest.TestCase):
         return {a["name"]: a for a in json.loads((self.out / "result.json").read_text())["arms"]}
 
     def record(self, name):
-        return json.loads(next((self.out / "raw").glob(f"*-{name}-1/run.json")).read_text())
+        return next(run for run in fakes.runs(self.out) if run["name"].endswith(f"-{name}-1"))
 
     def test_run(self):
         done = self.run_study(FAKE_FIO="turns")
@@ -84,7 +85,7 @@ class Peers(unittest.TestCase):
         uri = self.record("tcp")["environment"]["uri"]
         self.assertRegex(uri, r"^nbd://127\.0\.0\.1:\d+$")
         self.assertEqual(self.record("tcp")["target"].split()[1], uri.rpartition(":")[2])
-        facts = json.loads((self.out / "meta.json").read_text())["host"]
+        facts = store.load(self.out).header["host"]
         self.assertEqual(facts["peer"], "peer 9.8.7 (made-up)")
         # Nothing is left of it: what it had started is gone too.
         left = [p for p in os.listdir("/proc") if p.isdigit() and self.command(p).find(str(self.dir / "bin" / "peer")) >= 0]
@@ -106,7 +107,7 @@ class Peers(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(set(self.result()), {"server=unix", "server=unix peer-1.2", "server=tcp", "server=tcp peer-1.2"})
         self.assertTrue(self.record("unix-peer-1.2")["target"].startswith(str(other)))
-        self.assertEqual(json.loads((self.out / "meta.json").read_text())["host"][str(other)], "peer 1.2 (made-up)")
+        self.assertEqual(store.load(self.out).header["host"][str(other)], "peer 1.2 (made-up)")
 
     def test_refused(self):
         for word, args in (("expected NAME=PATH", ("--peer", "peer")), ("is not a program", ("--peer", "peer=/etc/passwd")),

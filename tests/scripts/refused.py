@@ -12,10 +12,11 @@ from pathlib import Path
 
 import fakes
 from dataplane_lib import files
+from dataplane_lib.read import store
 
 # What goes wrong, and a word of the reason that must be given.
 FIO = {"exit": "made-up trouble", "job-error": "error is 5", "total-err": "total_err is 2",
-       "no-json": "no JSON", "kill-target": "target ended during the run"}
+       "no-json": "not JSON", "kill-target": "target ended during the run"}
 TARGET = {"refuse": "made-up refusal", "errors": "with an error",
           "exit": "exit status 4", "short": "the target served 0"}
 
@@ -27,9 +28,9 @@ class Refused(unittest.TestCase):
         self.dir = Path(self.tmp.name)
         self.env = fakes.install(self.dir)
 
-    def sweep(self, out, **env):
+    def sweep(self, out, *more, **env):
         return fakes.dataplane("sweep", str(self.dir / "job.fio"), "--vary", "poll-max-ns=0,1", "--set", "bs=4k",
-                               "--runtime", "0.5", "--repeats", "1", "--warmup", "0", "--out", str(out),
+                               "--runtime", "0.5", "--repeats", "1", "--warmup", "0", "--out", str(out), *more,
                                env={**self.env, **env})
 
     def check(self, variable, mode, reason):
@@ -56,8 +57,10 @@ class Refused(unittest.TestCase):
     def test_spoilt_afterwards(self):
         """A good result is refused once its raw files hold an error, or one is gone."""
         out = self.dir / "good"
-        self.assertEqual(self.sweep(out, FAKE_FIO="log").returncode, 0)
+        self.assertEqual(self.sweep(out, "--keep-raw", FAKE_FIO="log").returncode, 0)
+        (out / store.FILE).unlink()
         self.assertEqual(fakes.dataplane("report", str(out), env=self.env).returncode, 0)
+        (out / store.FILE).unlink()
         path = next((out / "raw").glob("*/fio.json"))
         text = path.read_text()
         doc = json.loads(text[text.index("{"):])

@@ -8,7 +8,7 @@ from ..errors import Refused
 
 def execute(chosen, args, course=None):
     """Run the study CHOSEN as ARGS say, in the order of COURSE if there is one, and report it; returns the result's directory."""
-    made = session.Session(chosen, args.argv, args.out, args.cpus, course)
+    made = session.Session(chosen, args.argv, args.out, args.cpus, course, args.keep_raw)
     try:
         made.run()
     except (Refused, KeyboardInterrupt):

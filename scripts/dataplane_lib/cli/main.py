@@ -12,6 +12,7 @@ from . import ab, doctor, match, matrix, options, parser
 from .execute import execute
 from ..host import system
 from ..model import peers, studyfile
+from ..read import store
 from ..report import export, write
 from ..run import session
 from ..errors import INTERRUPTED, NOT_MEASURED, READER_GONE, Refused
@@ -115,7 +116,7 @@ def _execute(chosen, args):
 def _result(text):
     """The directory of a result: a path, or its name under results/."""
     for path in (Path(text), paths.results() / text):
-        if (path / "meta.json").exists():
+        if store.holds_result(path):
             return path.resolve()
     raise Refused(f"result not found: {text} (looked in ., {paths.results()})")
 

@@ -42,6 +42,7 @@ def add_program(sub):
 def add_place(sub):
     """Give SUB the CPUs, and the place of the result."""
     sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs, or none to leave both sides to the scheduler (default: chosen, see doctor)")
+    sub.add_argument("--keep-raw", action="store_true", help="keep the files of each run, in raw/ (default: only the file they are put into)")
     sub.add_argument("--out", metavar="DIR", help="directory of the result (default: results/DATE-NAME)")
     sub.add_argument("--seed", type=units.whole, metavar="N",
                      help="draw the order of runs from N, 0 or more, as an earlier result has it (default: drawn, and kept in the result)")

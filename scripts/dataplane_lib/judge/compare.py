@@ -7,9 +7,8 @@ from pathlib import Path
 from .. import files, units
 from . import verdict
 from ..model import guest_arm
-from ..read import digest
+from ..read import digest, store
 from ..report import verdict_table, write
-from ..run import pairing
 from ..stats import few, ranks
 from ..errors import Refused
 
@@ -23,23 +22,24 @@ def compare(before, after, argv, out=None):
     """Compare the result directory AFTER with BEFORE: print it, and write a report into OUT."""
     if before == after:
         raise Refused(f"{before}: the same result is given twice")
-    results = [digest.digest(path) for path in (before, after)]
+    stored = [store.load(path) for path in (before, after)]
+    results = [digest.digest(each) for each in stored]
     pairs = _matched(*results, before, after)
     primary = results[0]["study"]["primary"]
-    found = [verdict.of_groups(_runs(results[0], a, before), _runs(results[1], b, after), primary, ("1", "2"))
+    found = [verdict.of_groups(stored[0].of_arm(a["name"]), stored[1].of_arm(b["name"]), primary, ("1", "2"))
              for a, b in pairs]
     _correct(found)
     first = hosts(*results)
-    notes = [first] + _notes(*results, before, after)
+    notes = [first] + _notes(*results, *stored)
     for (a, _), one in zip(pairs, found):
         notes += [(f"{a['name']}: " if len(pairs) > 1 else "") + text for text in one.notes]
     target = files.result_directory(f"compare-{results[0]['study']['name']}", out)
-    combined = _combined(results, pairs, (before, after), target, argv)
+    combined, runs = _combined(results, stored, pairs, (before, after), target, argv)
     combined["warnings"] = notes + combined["warnings"]
     combined["verdict"] = {"level": ranks.LEVEL, "sentences": _sentences(pairs, found),
                            "arms": [{"name": a["name"], "lines": [line.record() for line in one.lines]}
                                     for (a, _), one in zip(pairs, found)]}
-    write.write(combined, target)
+    write.write(combined, target, runs)
     first, *rest = combined["warnings"]
     print("\n".join([f"! {first}", combined["study"]["title"], "", *verdict_table.lines(combined)]))
     print("\n".join(f"! {text}" for text in rest))
@@ -68,12 +68,6 @@ def _matched(one, two, before, after):
     return pairs
 
 
-def _runs(result, arm, directory):
-    """The runs of an arm, in the order of time."""
-    mine = sorted((r for r in result["runs"] if r["arm"] == arm["name"]), key=lambda r: r["repeat"])
-    return [pairing.load_run(Path(directory) / "raw" / r["directory"], result["cpus"]) for r in mine]
-
-
 def _correct(found):
     """Several arms are as many questions: the primary metric's p are corrected too, where there were runs enough for any test."""
     firsts = [one.primary for one in found if one.primary.found.enough]
@@ -92,7 +86,7 @@ def _notes(one, two, before, after):
             f"{k} ({one['study'].get(k)} / {two['study'].get(k)})" for k in differ))
     if one["study"]["primary"] != two["study"]["primary"]:
         out.append(f"the primary metrics differ ({one['study']['primary']} / {two['study']['primary']}): the first is taken")
-    jobs = [_job(path) for path in (before, after)]
+    jobs = [each.header["job_files"] for each in (before, after)]
     if jobs[0] != jobs[1]:
         out.append("the job files differ")
     if one["rtt_ns"] and two["rtt_ns"]:
@@ -103,16 +97,10 @@ def _notes(one, two, before, after):
     return out
 
 
-def _job(directory):
-    try:
-        return (Path(directory) / "job.fio").read_text()
-    except OSError:
-        return None
-
-
-def _combined(results, pairs, places, target, argv):
-    """A digest that holds both: what reports are made from."""
+def _combined(results, stored, pairs, places, target, argv):
+    """(a digest that holds both: what reports are made from, {name: store.Run} of all its runs)."""
     one, two = results
+    made = {}
     out = {**one, "command": " ".join(["dataplane", *argv]), "arms": [], "runs": []}
     names = [os.path.basename(os.path.normpath(p)) for p in places]
     if names[0] == names[1]:
@@ -126,10 +114,11 @@ def _combined(results, pairs, places, target, argv):
         other["change"] = {k: 100 * (v["value"] / a["metrics"][k]["value"] - 1) for k, v in b["metrics"].items()
                            if k in a["metrics"] and a["metrics"][k]["value"]}
         out["arms"] += [base, other]
-        for arm, new, result, place in ((a, base, one, places[0]), (b, other, two, places[1])):
+        for arm, new, result, place, kept in ((a, base, one, places[0], stored[0]), (b, other, two, places[1], stored[1])):
             raw = os.path.relpath(Path(place) / "raw", target / "raw")
             out["runs"] += [{**r, "arm": new["name"], "directory": f"{raw}/{r['directory']}"}
                             for r in result["runs"] if r["arm"] == arm["name"]]
+            made.update({f"{raw}/{run.name}": run for run in kept.of_arm(arm["name"])})
     study = {**one["study"], "name": f"compare-{one['study']['name']}", "look_for": "", "published": None,
              "title": f"{names[0]} (1) / {names[1]} (2)", "baseline": {"result": names[0]},
              "question": f"What differs between {places[0]} and {places[1]}?",
@@ -138,7 +127,7 @@ def _combined(results, pairs, places, target, argv):
     host = {k: _either(one["host"].get(k), two["host"].get(k)) for k in dict.fromkeys([*one["host"], *two["host"]])}
     out.update(study=study, warnings=warnings, host=host)
     out.pop("ab", None)
-    return out
+    return out, made
 
 
 def _sentences(pairs, found):

@@ -6,7 +6,6 @@ import re
 from .. import units
 from . import verdict
 from ..model import guest_arm, metrics
-from ..run import pairing
 from ..stats import pooled
 from ..errors import Refused
 
@@ -14,11 +13,9 @@ from ..errors import Refused
 NOT_WORSE, WORSE, UNRESOLVED = 0, 1, 125
 
 
-def judge(result, directory):
-    """Put the verdict into RESULT, a digest of DIRECTORY."""
-    runs = {arm["name"]: [] for arm in result["arms"]}
-    for run in sorted(result["runs"], key=lambda r: r["repeat"]):
-        runs[run["arm"]].append(pairing.load_run(directory / "raw" / run["directory"], result["cpus"]))
+def judge(result, stored):
+    """Put the verdict into RESULT, a digest of STORED, a store.Result."""
+    runs = {arm["name"]: stored.of_arm(arm["name"]) for arm in result["arms"]}
     about = result["ab"]
     found = verdict.of_pairs(*runs.values(), about["primary"], about["level"])
     result["verdict"] = {"pairs": len(runs[result["arms"][0]["name"]]), "left_out": found.left_out,

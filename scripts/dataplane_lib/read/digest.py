@@ -1,175 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""From the raw files of a result to result.json: refused if anything failed."""
+"""From the runs of a result to result.json."""
 
-import re
 import statistics
 from collections import Counter
 
-from .. import files
-from ..host import cpu, rtt
-from ..model import guest_arm, jobfile, metrics, peers
-from . import fiojson, samples
+from ..host import rtt
+from ..model import guest_arm, metrics, peers
+from . import fiojson, samples, store
 from ..stats import few
-from ..errors import NotMeasured, RunFailed
 
 FORMAT = 1
-# More of a CPU than this (%) used by others spoils a run. Clock ticks and
-# interrupts, which are nobody's, stay below.
-_FOREIGN = 15
 # Jobs that measured less of the longest one's time than this did not work together all the time.
 _TOGETHER = 0.9
-_SERVED = ("read", "write", "flush", "discard", "write_zeroes")
 
 
-def digest(result):
-    """Everything that a report prints, from the result directory RESULT."""
-    meta = files.read_json(result / "meta.json")
-    if meta["status"] != "complete":
-        reason = meta.get("reason", "the study did not finish")
-        raise NotMeasured(f"{result}: refused: {meta['status']}: {reason}")
-    runs, histograms = [], {}
-    for directory in sorted((result / "raw").iterdir()):
-        record = files.read_json(directory / "run.json")
-        try:
-            if record["status"] != "complete":
-                raise RunFailed(record.get("reason", record["status"]))
-            doc = fiojson.load(directory / "fio.json")
-            figures, threads, foreign, seconds = run_figures(directory, record, doc, meta["cpus"])
-        except RunFailed as err:
-            raise NotMeasured(f"{result}: refused: {directory.name}: {err}") from None
-        if record["warmup"]:
-            continue
-        histograms.setdefault(record["arm"], Counter()).update(fiojson.bins(doc))
-        traced = directory / "trace.json"
-        runs.append({"trace": files.read_json(traced) if traced.exists() else None, "directory": directory.name, "arm": record["arm"],
-                     "repeat": record["repeat"], "rtt": record["rtt"],
-                     "metrics": figures, "threads": threads, "foreign": foreign,
-                     "samples": seconds, "jobs": len(doc["jobs"]), "measured_ms": [fiojson.shortest_ms(doc), fiojson.runtime_ms(doc)],
-                     "runtime_s": record.get("runtime_s"), "no_measurement": guest_arm.why_none(record)})
-    for arm in meta["arms"]:
-        there = sum(run["arm"] == arm["name"] for run in runs)
-        if there != meta["study"]["repeats"]:
-            raise NotMeasured(f"{result}: refused: {there} runs of {arm['name']} are there, the study has {meta['study']['repeats']}")
-    usual = rtt.usual(runs)
-    for run in runs:
-        run["marks"] = rtt.marks(run["rtt"]["before"], run["rtt"]["after"], usual)
-        if run["foreign"] > _FOREIGN:
-            run["marks"].append(f"others used {run['foreign']:.0f} % of a CPU")
-        if run["threads"] is None and meta["has_target"]:
-            run["marks"].append("the target's CPU was not sampled: this program itself got none")
+def digest(stored):
+    """Everything that a report prints, from STORED, a store.Result."""
+    header, runs, histograms = stored.header, [], {}
+    for run in stored.counted():
+        histograms.setdefault(run.arm, Counter()).update(run.histogram)
+        runs.append({"trace": run.facts.get("trace"), "directory": run.name, "arm": run.arm, "repeat": run.repeat, "rtt": run.facts["rtt"],
+                     "metrics": run.metrics, "threads": run.threads, "foreign": run.foreign,
+                     "samples": run.samples, "jobs": len(run.fio["jobs"]), "measured_ms": [fiojson.shortest_ms(run.fio), fiojson.runtime_ms(run.fio)],
+                     "runtime_s": run.facts.get("runtime_s"), "no_measurement": guest_arm.why_none(run.facts), "marks": run.facts["marks"]})
     arms = [_arm(arm, [r for r in runs if r["arm"] == arm["name"]],
-                 histograms[arm["name"]]) for arm in meta["arms"]]
+                 histograms[arm["name"]]) for arm in header["arms"]]
     _changes(arms)
-    return {"format": FORMAT, **meta, "rtt_ns": usual, "arms": arms, "runs": runs,
-            "warnings": _limited(result, meta["study"]["primary"]) + _warnings(meta, arms, runs)}
-
-
-def run_figures(directory, record, doc, cpus):
-    """(metrics, CPU by thread, % of a pinned CPU that others used, IOPS samples) of one run."""
-    figures = dict.fromkeys(metrics.BY_KEY)
-    step = record.get("sample_ms", 1000)
-    logs = samples.load(directory, "job", step)
-    seconds = samples.summed(logs, step) if logs else []
-    values = [value for _, value in seconds]
-    figures.update(fiojson.figures(doc, samples.at_once(logs) if logs else None))
-    figures.update(samples.figures(values))
-    if "target" not in record:
-        return figures, None, record.get("neighbours", 0.0), values
-    offset = record["clock_offset_s"]
-    runtime = fiojson.runtime_ms(doc) / 1000
-    # fio's client does not tell when it was over, see client.ended().
-    last = record["ended_s"] if "ended_s" in record else doc["timestamp_ms"] / 1000 - offset
-    if logs:
-        first, last = (when / 1000 - offset for when in samples.together(logs))
-        runtime = last - first
-    start, end = cpu.steady(last, runtime)
-    taken = files.read_json(directory / "cpu.json")
-    threads = cpu.window(taken, start, end)
-    # What the CPU was used for: the I/Os of the same time, where that is known.
-    meanwhile = [v for when, v in seconds if start <= when / 1000 - offset <= end]
-    rate = statistics.fmean(meanwhile) if meanwhile else figures["iops"]
-    if threads is not None:
-        figures.update(of_threads(threads, rate))
-    if "guest" in record:
-        whole = cpu.window(files.read_json(directory / "qemu-cpu.json"), start, end)
-        if whole is not None:
-            figures["qemu_cpu"] = sum(t["user"] + t["system"] for t in whole.values())
-    stats = directory / "target-stats.json"
-    if stats.exists():
-        figures.update(served(files.read_json(stats), figures["iops"], fiojson.total_ios(doc), _merged(directory)))
-    elif "--stats" in record["target"]:
-        raise RunFailed("the target wrote no stats")
-    if threads is not None and figures["bw_mib"]:
-        fio = 1e4 * _fio_side(record, figures)
-        figures["cpu_us_per_mib"] = (figures["target_us_per_io"] * figures["iops"] + fio) / figures["bw_mib"]
-    busy = cpu.busy(taken, start, end)
-    if "ended_s" in record:
-        # Where fio's servers are, and on which CPUs, is not known: only the target's own CPU tells of others.
-        busy = {c: v for c, v in busy.items() if cpus["pinned"] and c == cpus["target"]}
-    foreign = 0.0 if threads is None else _foreign(busy, _fio_side(record, figures), figures["target_cpu"], cpus)
-    return figures, threads, foreign, values
-
-
-def _fio_side(record, figures):
-    """% of a CPU that went to fio, or to the QEMU in whose guest it ran."""
-    if "guest" not in record:
-        return figures["fio_user"] + figures["fio_system"]
-    served = figures["target_cpu"] if record["guest"]["disk"] == "virtio-blk" else 0.0
-    return (figures["qemu_cpu"] or 0.0) - served
-
-
-def _foreign(busy, fio, target, cpus):
-    """% of a CPU that neither FIO's side nor the TARGET used: of the worse pinned one, or of all together."""
-    if not cpus["pinned"]:
-        return max(0.0, sum(busy.values()) - fio - target) if busy else 0.0
-    ours = {cpus["fio"]: fio, cpus["target"]: target}
-    return max([0.0] + [busy[c] - ours[c] for c in busy])
-
-
-def of_threads(threads, rate):
-    """The target's CPU and switches, RATE being the I/Os per second meanwhile."""
-    def total(*keys):
-        return sum(t[k] for t in threads.values() for k in keys)
-    used = total("user", "system")
-    out = {"target_user": total("user"), "target_system": total("system"), "target_cpu": used,
-           "target_us_per_io": used / 100 * 1e6 / rate}
-    if all("voluntary" in t for t in threads.values()):
-        out["switches_per_io"] = total("voluntary") / rate
-        out["involuntary_per_io"] = total("involuntary") / rate
-    workers = [t["user"] + t["system"] for name, t in threads.items() if re.fullmatch(r"worker(\d+\.\d+)?", name)]
-    if workers:
-        out["worker_cpu"] = sum(workers)
-    return out
-
-
-def _merged(directory):
-    """I/Os that left fio's engine as a part of another's request (merge=)."""
-    return sum(files.read_json(path).get("merged", 0) for path in directory.glob("engine.*.json"))
-
-
-def served(stats, iops, counted, merged=0):
-    """What the target counted, per I/O and per second.
-
-    The target counts from its start, ramp and set-up included, so rates are
-    its counts per request times fio's IOPS. COUNTED is fio's number of I/Os, MERGED
-    how many of them are part of another's request: the target cannot have served fewer.
-    """
-    threads = stats["iothreads"]
-    requests = merged + sum(t["requests"].get(k, 0) for t in threads for k in _SERVED)
-    errors = sum(t["errors"] for t in threads)
-    if errors:
-        raise RunFailed(f"the target answered {errors} requests with an error")
-    if requests < counted:
-        raise RunFailed(f"fio counted {counted} I/Os, the target served {requests}")
-    per = lambda total: total / requests  # noqa: E731
-    workers = stats.get("workers", [])
-    return {
-        "kicks_per_s": per(sum(t["notifications"]["received"] for t in threads)) * iops,
-        "calls_per_s": per(sum(t["notifications"]["sent"] for t in threads)) * iops,
-        "sleeps_per_io": per(sum(t["sleeps"] for t in threads)),
-        "pool_threads": len(workers) or None,
-        "worker_sleeps_per_io": per(sum(w["sleeps"] for w in workers)) if workers else None,
-    }
+    about = {k: v for k, v in header.items() if k not in ("schema", "version", "job_files", "limits_rate")}
+    return {"format": FORMAT, **about, "rtt_ns": rtt.usual(runs), "arms": arms, "runs": runs,
+            "warnings": _limited(header["limits_rate"], header["study"]["primary"]) + _warnings(header, arms, runs)}
 
 
 def _arm(arm, runs, histogram):
@@ -200,12 +59,11 @@ def _changes(arms):
             if key in base and base[key]["value"]}
 
 
-def _limited(result, primary):
+def _limited(jobs, primary):
     """A sentence where every job itself says how many I/Os a second there are to be, and that is what decides."""
-    jobs = [p for p in result.glob("*.fio") if all(s.get("rate") or s.get("rate_iops") for s in jobfile.kept(p).sections)]
     if not jobs or primary not in ("iops", "bw_mib"):
         return []
-    return [f"{jobs[0].name} limits its own rate (rate=, rate_iops=): {metrics.BY_KEY[primary].label} is the same in all arms that keep up, "
+    return [f"{jobs[0]} limits its own rate (rate=, rate_iops=): {metrics.BY_KEY[primary].label} is the same in all arms that keep up, "
             "and tells nothing else; latency and CPU do."]
 
 
@@ -223,7 +81,7 @@ def _warnings(meta, arms, runs):
     if queued:
         out.append("The jobs ran one after another, not together, as the server takes fewer clients at a time than there "
                    f"are jobs (or the host was too busy to start them); IOPS is that of the jobs at work: {', '.join(queued)}.")
-    foreign = [r for r in runs if r["foreign"] > _FOREIGN]
+    foreign = [r for r in runs if r["foreign"] > store.FOREIGN]
     if foreign:
         out.append(f"In {len(foreign)} of {len(runs)} runs something else used the CPUs, up to "
                    f"{max(r['foreign'] for r in foreign):.0f} % of one (marked !): repeat on an idle machine.")

@@ -5,31 +5,71 @@ import json
 import math
 from collections import Counter
 
-from ..run import client
+from .. import files
 from ..errors import RunFailed
 from ..model.metrics import PERCENTILES, percentile_key
 from ..stats import latency
 
 _DIRECTIONS = ("read", "write", "trim")
+# The job in a result of fio's client that is the sum of the others.
+TOTAL = "All clients"
+# What is kept of a job, of a direction and of a kind of latency.
+_JOB = ("jobname", "groupid", "error", "job_start", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf",
+        "iodepth_level", "iodepth_submit", "iodepth_complete", "hostname", "port")
+_PART = ("total_ios", "io_bytes", "iops", "bw_bytes", "runtime", "short_ios", "drop_ios", "iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples")
+_LATENCY = ("min", "max", "mean", "stddev", "N")
 
 
 def load(path):
     """The JSON document in PATH; fio may log lines ahead of it."""
-    try:
-        text = path.read_text()
-    except OSError as err:
-        raise RunFailed(f"fio wrote no result: {err}") from None
+    if not path.exists():
+        raise RunFailed(f"fio wrote no result: {path} is not there")
+    text = files.read_text(path)
     start = 0 if text.startswith("{") else text.find("\n{") + 1
     try:
         doc = json.loads(text[start:])
-    except ValueError as err:
+    except (ValueError, RecursionError) as err:
         said = text.strip().splitlines()
         raise RunFailed(f"fio's result is not JSON ({err}); it begins with: "
                         f"{said[0] if said else 'nothing'}") from None
     if "client_stats" in doc:
-        doc["jobs"] = client.jobs(doc)
+        doc["jobs"] = _of_clients(doc)
     check(doc)
     return doc
+
+
+def _of_clients(doc):
+    """The jobs of all servers in DOC, a result of fio's client, named by their server; their sum is none of them."""
+    out = [j for j in doc["client_stats"] if j.get("jobname") != TOTAL]
+    for job in out:
+        job["jobname"] = f"{job['hostname']},{job['port']}: {job['jobname']}" if "hostname" in job else job["jobname"]
+    return out
+
+
+def kept(doc):
+    """What a result keeps of DOC: fio's own keys, without what follows from others; latency bins are two lists, [[ns, …], [I/Os, …]]."""
+    jobs = []
+    for job in doc["jobs"]:
+        mine = {k: job[k] for k in _JOB if k in job}
+        for d, part in _directions(job).items():
+            if part["total_ios"]:
+                mine[d] = _kept_part(part)
+        if job.get("sync", {}).get("total_ios"):
+            mine["sync"] = {"total_ios": job["sync"]["total_ios"], "lat_ns": {k: v for k, v in job["sync"].get("lat_ns", {}).items() if k in _LATENCY}}
+        jobs.append(mine)
+    return {**{k: doc[k] for k in ("fio version", "timestamp_ms") if k in doc}, "jobs": jobs}
+
+
+def _kept_part(part):
+    out = {k: part[k] for k in _PART if k in part}
+    for kind in ("slat_ns", "clat_ns", "lat_ns"):
+        found = {k: v for k, v in part.get(kind, {}).items() if k in _LATENCY}
+        if found.get("N"):
+            out[kind] = found
+    bins = sorted((int(ns), count) for ns, count in part.get("lat_ns", {}).get("bins", {}).items())
+    if bins:
+        out.setdefault("lat_ns", {})["bins"] = [[ns for ns, _ in bins], [count for _, count in bins]]
+    return out
 
 
 def check(doc):
@@ -50,7 +90,7 @@ def check(doc):
 
 
 def _directions(job):
-    """{direction: its figures} of JOB; with unified_rw_reporting=1 there is but one, 'mixed' (with =both it is their sum)."""
+    """{direction: its figures} of JOB, of fio or as kept() has it; with unified_rw_reporting=1 there is but one, 'mixed' (with =both it is their sum)."""
     return {d: job[d] for d in _DIRECTIONS if d in job} or {d: job[d] for d in ("mixed",) if d in job}
 
 
@@ -70,7 +110,7 @@ def bins(doc):
         if not found:
             raise RunFailed(f"job {name}: {d} has no latency bins"
                             " (it needs lat_percentiles=1, --output-format=json+, and times to be taken)")
-        total.update({int(k): v for k, v in found.items()})
+        total.update(dict(zip(*found)) if isinstance(found, list) else {int(k): v for k, v in found.items()})
     return total
 
 

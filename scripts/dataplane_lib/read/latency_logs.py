@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from .. import files
 from ..errors import RunFailed
 
 # stat.h: FIO_IO_U_PLAT_BITS and FIO_IO_U_PLAT_NR.
@@ -30,17 +31,29 @@ class Log:
     means: bool = False
 
 
-def load(directory, doc, job=None):
-    """The Log of the run in DIRECTORY, of the job called JOB or of all; None where it kept none. DOC is its json+."""
+def load(directory, doc):
+    """The log of the run in DIRECTORY as a result keeps it: {"kind", "step_ms", "means", "jobs"}; None where there is none. DOC is fio's json+.
+
+    "jobs" are [{"name", "windows"}], a window being two lists, ns and I/Os; those of all jobs begin at the same time.
+    """
     names = [j["jobname"] for j in doc["jobs"]]
     for kind, reader in (("clat_hist", _histograms), ("lat", _latencies)):
-        paths = [p for p in sorted(directory.glob(f"*_{kind}.*.log")) if job is None or _name(p, names) == job]
-        rows = [reader(path) for path in paths]
-        rows = [r for r in rows if r]
+        found = [(_name(path, names), reader(path)) for path in sorted(directory.glob(f"*_{kind}.*.log"))]
+        found = [(name, rows) for name, rows in found if rows]
         # With clat_percentiles=0 fio writes histograms with nothing in them.
-        if rows and any(counted for each in rows for _, counted in each):
-            return _hist(rows) if kind == "clat_hist" else _lat(rows, _ios(doc, job))
+        if found and any(counted for _, rows in found for _, counted in rows):
+            return _hist(found) if kind == "clat_hist" else _lat(found, _ios(doc))
     return None
+
+
+def log(kept, job=None):
+    """The Log of what load() gave, of the job called JOB or of all; None where there is none."""
+    windows = {}
+    for each in kept["jobs"] if kept else ():
+        if job in (None, each["name"]):
+            for n, (ns, counts) in enumerate(each["windows"]):
+                windows.setdefault(n, Counter()).update(dict(zip(ns, counts)))
+    return Log(kept["kind"], kept["step_ms"], _filled(windows), kept["means"]) if windows else None
 
 
 def _name(path, names):
@@ -49,9 +62,8 @@ def _name(path, names):
     return names[number - 1] if number <= len(names) else None
 
 
-def _ios(doc, job):
-    return sum(j[d]["total_ios"] for j in doc["jobs"] if job in (None, j["jobname"])
-               for d in ("read", "write") if d in j)
+def _ios(doc):
+    return sum(j[d]["total_ios"] for j in doc["jobs"] for d in ("read", "write") if d in j)
 
 
 def value(index):
@@ -62,9 +74,15 @@ def value(index):
     return (1 << (error + _BITS)) + int((index % (1 << _BITS) + 0.5) * (1 << error))
 
 
+def index(ns):
+    """fio's bin that NS falls into (stat.c, plat_val_to_idx())."""
+    error = max(0, ns.bit_length() - 1 - _BITS)
+    return min(_BINS - 1, ns if not error else ((error + 1) << _BITS) + (ns >> error) - (1 << _BITS))
+
+
 def _lines(path, fewest):
     """Lines as lists of numbers, FEWEST or more in each."""
-    for line in path.read_text().splitlines():
+    for line in files.read_text(path).splitlines():
         try:
             found = [int(word, 0) for word in line.split(",")]
         except ValueError:
@@ -88,36 +106,41 @@ def _latencies(path):
     return [(line[0], line[1]) for line in _lines(path, 4)]
 
 
-def _hist(files):
-    step = _step(files)
-    start = min(when for rows in files for when, _ in rows) - step
-    windows = {}
-    for rows in files:
-        for when, counts in rows:
-            windows.setdefault(round((when - start) / step) - 1, Counter()).update(counts)
-    return Log("clat", step, _filled(windows))
+def _hist(jobs):
+    step = _step(jobs)
+    start = min(when for _, rows in jobs for when, _ in rows) - step
+    return _kept("clat", step, False, jobs, lambda when: round((when - start) / step) - 1)
 
 
-def _lat(files, ios):
+def _lat(jobs, ios):
     """A line an I/O is put into windows; fewer lines than that are means."""
-    count = sum(map(len, files))
-    times = np.array(sorted({when for rows in files for when, _ in rows}))
+    count = sum(len(rows) for _, rows in jobs)
+    times = np.array(sorted({when for _, rows in jobs for when, _ in rows}))
     if len(times) < 2:
         return None
     means = count < 0.9 * ios
     # Of means there is one a window already, told at its end.
-    step = _step(files) if means else max(1.0, (times[-1] - times[0]) / _WINDOWS)
+    step = _step(jobs) if means else max(1.0, float(times[-1] - times[0]) / _WINDOWS)
     start = times[0] - step / 2 if means else times[0]
-    windows = {}
-    for rows in files:
-        for when, latency in rows:
-            windows.setdefault(int((when - start) / step), Counter())[latency] += 1
-    return Log("lat", step, _filled(windows), means)
+    counted = [(name, [(when, {ns if means else value(index(ns)): 1}) for when, ns in rows]) for name, rows in jobs]
+    return _kept("lat", step, means, counted, lambda when: int((when - start) / step))
 
 
-def _step(files):
+def _kept(kind, step, means, jobs, window):
+    """What load() returns; WINDOW(ms) is the number of the window that a line belongs to."""
+    out = []
+    for name, rows in jobs:
+        windows = {}
+        for when, counts in rows:
+            windows.setdefault(window(when), Counter()).update(counts)
+        lists = [sorted(counter.items()) for counter in _filled(windows)]
+        out.append({"name": name, "windows": [[[ns for ns, _ in each], [n for _, n in each]] for each in lists]})
+    return {"kind": kind, "step_ms": step, "means": means, "jobs": out}
+
+
+def _step(jobs):
     """ms from one line to the next; reads and writes of one moment are lines of their own."""
-    steps = [b - a for rows in files for a, b in pairwise(sorted({when for when, _ in rows})) if b - a > 1]
+    steps = [b - a for _, rows in jobs for a, b in pairwise(sorted({when for when, _ in rows})) if b - a > 1]
     return float(np.median(steps)) if steps else 1.0
 
 

@@ -3,6 +3,7 @@
 
 import statistics
 
+from .. import files
 from ..errors import RunFailed
 
 # A job takes part in a second when its log covers this share of it.
@@ -18,7 +19,7 @@ def load(directory, prefix, step):
     paths = sorted(directory.glob(f"{prefix}_iops.*.log"), key=lambda p: int(p.suffixes[-2][1:]))
     for path in paths:
         seen = {}
-        for line in path.read_text().splitlines():
+        for line in files.read_text(path).splitlines():
             try:
                 when, value = (int(word) for word in line.split(",")[:2])
             except ValueError:

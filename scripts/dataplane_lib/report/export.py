@@ -6,7 +6,7 @@ import json
 import sys
 
 from ..model import metrics
-from ..read import digest
+from ..read import digest, store
 from ..errors import Refused
 
 
@@ -29,7 +29,7 @@ def rows(result):
 
 def export(directory, as_json, out):
     """Write the rows of the result in DIRECTORY to the file OUT, stdout if None."""
-    found = rows(digest.digest(directory))
+    found = rows(digest.digest(store.load(directory)))
     try:
         with open(out, "w", newline="", encoding="utf-8") if out else _Stdout() as file:
             (_json if as_json else _csv)(found, file)

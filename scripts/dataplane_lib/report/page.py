@@ -10,13 +10,14 @@ from urllib.parse import quote
 from .. import files, paths, units
 from ..judge import summary
 from ..model import shape
+from ..read import store
 from . import page_table, table, verdict_table
 
 _SAMPLES = ("Samples are IOPS of all jobs at work, one a second unless the study says otherwise, those of all runs together; 'max/min' "
             "is the fastest job against the slowest. CPU and context switches of the target are those of the whole "
             "process and its children, sampled while the jobs ran.")
 # What lies beside the page, in the order in which one would ask for it.
-_FILES = ("job.fio", "study.toml", "meta.json", "result.json", "result.csv", "plot.svg", "plot.png")
+_FILES = ("job.fio", "study.toml", store.FILE, "meta.json", "result.json", "result.csv", "plot.svg", "plot.png")
 # Of a sentence of more characters than this only so many of its parts are shown.
 _LONG, _FIRST = 600, 4
 
@@ -64,7 +65,7 @@ def write_refused(meta, reason, path):
     parts = _head(title, study["question"])
     parts += [_list([f"This is no result: {reason}", "What there is of figures is in the raw files, and cannot be trusted."], "warnings"),
               "<h2>Host</h2>", _facts(meta["host"]), "<h2>To do it again</h2>", f"<pre>{escape(meta['command'])}</pre>",
-              "<h2>Files</h2>", _links(path.parent, _FILES[:3]), _raw(path.parent, [])]
+              "<h2>Files</h2>", _links(path.parent, _FILES[:4]), _raw(path.parent, [])]
     files.write_whole(path, _document(title, parts))
 
 
@@ -191,10 +192,10 @@ def _again(result, place):
     with_what = [f"{name}{result['host'][key]}" for name, key in (("fio-dataplane at ", "fio-dataplane"), ("", "fio"))
                  if result["host"].get(key)]
     out = f"<pre>{escape(result['command'])}</pre>" + (_note(f"It was made with {', '.join(with_what)}.") if with_what else "")
-    if (place / "raw").is_dir():
+    if store.holds_result(place):
         # A result under results/ is known by its name.
         name = escape(shlex.quote(place.name if place.parent == paths.results() else str(place)))
-        out += f"<p>This page anew from its raw files, and latency distributions of it:</p><pre>dataplane report {name}\n"
+        out += f"<p>This page anew from its runs, and latency distributions of it:</p><pre>dataplane report {name}\n"
         out += f"dataplane percentiles {name}</pre>"
     return out
 
@@ -217,7 +218,8 @@ def _runs(result, place):
 
 
 def _raw(place, known, key=None):
-    """The runs KNOWN, [(directory, run)], and what else is under raw/ (warm-ups), with a link to every file."""
+    """The runs KNOWN, [(directory, run)], and what else is under raw/ (warm-ups); where their files were kept, with a link to each."""
+    kept = (place / "raw").is_dir() or any((place / name).is_dir() for name, _ in known)
     there = {name for name, _ in known}
     rows = [(name, run) for name, run in known]
     if (place / "raw").is_dir():
@@ -226,11 +228,11 @@ def _raw(place, known, key=None):
     for name, run in sorted(rows, key=lambda row: row[0]):
         directory = place / name
         files = " ".join(_link(f"{name}/{file}", file) for file in sorted(os.listdir(directory))) if directory.is_dir() else "gone"
-        cells.append([Path(name).name, *_run(run, key), page_table.Html(files)])
+        cells.append([Path(name).name, *_run(run, key), *([page_table.Html(files)] if kept else [])])
     if not cells:
         return ""
-    heads = ["run", *page_table.run_heads(key), "raw files"]
-    return (f'<details class="screen"><summary>Every run and its raw files ({len(cells)})</summary>'
+    heads = ["run", *page_table.run_heads(key), *(["raw files"] if kept else [])]
+    return (f'<details class="screen"><summary>Every run{" and its raw files" if kept else ""} ({len(cells)})</summary>'
             f"{page_table.table(None, heads, cells)}</details>")
 
 

@@ -2,16 +2,15 @@
 """dataplane percentiles: latency distributions of several arms and results, over each other and over time."""
 
 import fnmatch
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import units
 from ..model import metrics, shape
-from ..read import digest, fiojson, latency_logs
+from ..read import digest, store
 from . import percentiles_plot, picture, plot, table
 from ..stats import pooled
-from ..errors import NotMeasured, Refused, RunFailed
+from ..errors import Refused
 from .percentiles_plot import TOLD
 
 # More curves than this cannot be told apart, nor can their table be read.
@@ -44,13 +43,14 @@ def command(places, patterns, job, out):
     """dataplane percentiles RESULT…: pictures beside OUT, and a table on stdout."""
     curves, names = [], []
     for place in places:
-        result = digest.digest(place)
+        stored = store.load(place)
+        result = digest.digest(stored)
         arms = _chosen(result, patterns, place)
         prefix = f"{place.name}: " if len(places) > 1 else ""
         if len(places) > 1 and len({p.name for p in places}) < len(places):
             prefix = f"{place}: "
         names += [prefix + arm["name"] for arm in arms]
-        curves += of_arms(result, arms, place, job, prefix)
+        curves += of_arms(result, arms, stored.by_name(), job, prefix)
     if len(curves) > MOST:
         raise Refused(f"{len(curves)} arms are more than the {MOST} that a picture can hold: choose with --arm, of "
                       + units.listed(names))
@@ -60,30 +60,26 @@ def command(places, patterns, job, out):
         print(f"picture: {path}")
 
 
-def of_arms(result, arms, place, job=None, prefix=""):
-    """Curves of ARMS of RESULT, a digest of the directory PLACE."""
+def of_arms(result, arms, runs, job=None, prefix=""):
+    """Curves of ARMS of RESULT, a digest; RUNS are its {name: store.Run}."""
     out = []
     for arm in arms:
         curve = Curve(prefix + arm["name"], [])
         for run in (r for r in result["runs"] if r["arm"] == arm["name"]):
-            directory = Path(os.path.normpath(Path(place) / "raw" / run["directory"]))
-            doc = fiojson.load(directory / "fio.json")
+            made = runs[run["directory"]]
             if job is not None:
-                names = sorted({j["jobname"] for j in doc["jobs"]})
+                names = sorted({j["jobname"] for j in made.fio["jobs"]})
                 if job not in names:
                     raise Refused(f"--job {job}: {arm['name']} has no such job; it has {', '.join(names)}")
-            curve.histograms.append(fiojson.bins({**doc, "jobs": [j for j in doc["jobs"] if job in (None, j["jobname"])]}))
-            try:
-                curve.logs.append(latency_logs.load(directory, doc, job))
-            except RunFailed as err:
-                raise NotMeasured(str(err)) from None
+            curve.histograms.append(made.histogram_of(job))
+            curve.logs.append(made.latency_log(job))
         curve.logs = [log for log in curve.logs if log]
         out.append(curve)
     return out
 
 
-def for_page(result, place):
-    """Pictures for the report of RESULT: of all arms where they are few, else of the baseline, the best and the worst."""
+def for_page(result, runs):
+    """Pictures for the report of RESULT, whose {name: store.Run} are RUNS: of all arms where they are few, else of the baseline, the best and the worst."""
     metric = metrics.BY_KEY[result["study"]["primary"]]
     arms, which = result["arms"], ""
     if len(arms) > _FEW:
@@ -92,7 +88,7 @@ def for_page(result, place):
         picked = [next(a for a in arms if a["baseline"]), ranked[-1], ranked[0]]
         arms = [a for n, a in enumerate(picked) if a not in picked[:n]]
         which = f" Of {len(result['arms'])} arms the baseline, the best and the worst by {metric.label}."
-    curves, pyplot = of_arms(result, arms, place), picture.pyplot()
+    curves, pyplot = of_arms(result, arms, runs), picture.pyplot()
     out = [plot.both(pyplot, "Latencies of all jobs and runs together; the band is the interval over runs. A curve ends where fewer than "
                      f"{metrics.FEWEST_BEYOND} I/Os lie beyond.{which}", percentiles_plot.distribution, curves, "latency")]
     if percentiles_plot.panels(curves):

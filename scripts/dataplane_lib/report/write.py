@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from .. import files
 from ..judge import summary
-from ..read import digest
+from ..read import digest, store
 from . import page, plot, table, verdict_table
 from ..errors import Refused
 
@@ -14,13 +14,13 @@ from ..errors import Refused
 FORMS = {"match": "judge.match_report", "matrix": "judge.matrix_report", "lifecycle": "trace.lifecycle"}
 
 
-def write(result, place):
-    """Every form of the report on RESULT, a digest, into PLACE."""
+def write(result, place, runs):
+    """Every form of the report on RESULT, a digest whose {name: store.Run} are RUNS, into PLACE."""
     from . import percentiles  # scipy takes a while, and other commands have no need of it
     files.write_json(place / "result.json", result)
     table.write_csv(result, place / "result.csv")
     pictures = plot.draw(result, place / "plot.svg", place / "plot.png")
-    page.write(result, pictures + percentiles.for_page(result, place), place / "report.html")
+    page.write(result, pictures + percentiles.for_page(result, runs), place / "report.html")
 
 
 def refused(place, meta):
@@ -30,21 +30,24 @@ def refused(place, meta):
 
 
 def report(place):
-    """Digest the raw files of a result, write every form of the report, print it."""
+    """Write every form of the report on the result in PLACE, and print it. One of many raw files is put into one file first."""
     try:
-        result = digest.digest(place)
+        stored = store.load(place)
+        result = digest.digest(stored)
     except Refused as err:
         # A page of better days must not stay.
-        with suppress(OSError):
+        with suppress(OSError, Refused), files.reading(place):
             page.write_refused(files.read_json(place / "meta.json"), str(err).removeprefix(f"{place}: refused: "), place / "report.html")
         raise
+    if not (place / store.FILE).exists():
+        store.write(stored)
     if "ab" in result:
         from ..judge import gate  # scipy takes a while, and other reports have no need of it
-        gate.judge(result, place)
+        gate.judge(result, stored)
     form = result["study"].get("form")
     if form:
         importlib.import_module(f"dataplane_lib.{FORMS[form]}").tell(result)
-    write(result, place)
+    write(result, place, stored.by_name())
     print(result["study"]["title"] or result["study"]["name"])
     print()
     if "verdict" in result:

@@ -9,6 +9,7 @@ import re
 import socket
 
 from ..model import jobfile
+from ..read import fiojson
 from ..errors import NotMeasured, Refused, RunFailed
 
 # Options that mean nothing on another machine: the files they name are wanted here, the CPUs are numbered as here.
@@ -17,7 +18,6 @@ _WITH_LOGS = {"log_unix_epoch"}
 # fio's own, where none is given.
 _PORT = 8765
 _PATIENCE_S = 5
-_TOTAL = "All clients"
 # Less of a CPU (share of the busiest sample) than this is no work any more.
 _IDLE = 0.25
 
@@ -68,17 +68,9 @@ def arguments(clients, job):
     return [word for name in clients for word in (f"--client={name}", str(job))]
 
 
-def jobs(doc):
-    """The jobs of all servers in DOC, a result of fio's client, named by their server; their sum is none of them."""
-    out = [j for j in doc["client_stats"] if j.get("jobname") != _TOTAL]
-    for job in out:
-        job["jobname"] = f"{job['hostname']},{job['port']}: {job['jobname']}" if "hostname" in job else job["jobname"]
-    return out
-
-
 def check(doc, clients):
     """RunFailed unless each of CLIENTS gave a result."""
-    told = {(j.get("hostname"), str(j.get("port"))) for j in doc["client_stats"] if j.get("jobname") != _TOTAL}
+    told = {(j.get("hostname"), str(j.get("port"))) for j in doc["client_stats"] if j.get("jobname") != fiojson.TOTAL}
     if len(told) < len(clients):
         found = ", ".join(f"{host},{port}" for host, port in sorted(told)) or "none"
         raise RunFailed(f"{len(told)} of {len(clients)} fio servers gave a result: {found}")

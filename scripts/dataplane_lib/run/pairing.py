@@ -7,9 +7,8 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .. import files
 from ..judge import verdict
-from ..read import digest, fiojson
+from ..read import raw, store
 from ..stats import ranks
 from ..errors import NotMeasured, RunFailed
 from .order import Order, Slot
@@ -140,9 +139,5 @@ def _undisturbed(command):
 
 
 def load_run(directory, cpus):
-    """The verdict.Run that DIRECTORY under raw/ holds; where nothing was pinned to the CPUs, their distance is nobody's."""
-    record = files.read_json(directory / "run.json")
-    doc = fiojson.load(directory / "fio.json")
-    figures = digest.run_figures(directory, record, doc, cpus)[0]
-    distance = record["rtt"] if cpus["pinned"] else {"before": None, "after": None}
-    return verdict.Run(figures, fiojson.bins(doc), distance)
+    """The store.Run of DIRECTORY under raw/, whose study goes on."""
+    return store.Run(raw.facts(directory), cpus)

@@ -11,7 +11,7 @@ from contextlib import nullcontext, suppress
 from .. import files, paths, units
 from ..host import cpus, system
 from ..model import peers, server, targets
-from ..read import fiojson
+from ..read import fiojson, store
 from . import client, jobcheck, order, progress, runner
 from ..errors import NotMeasured, Refused
 
@@ -22,10 +22,12 @@ _OVERHEAD_S, _BOOT_S = 0.8, 8.0
 class Session:
     """A study that is known to run, with the directory PLACE for its result made.
 
-    COURSE (see order.Course) is for who wants other runs, or another order, than the study's rounds.
+    COURSE (see order.Course) is for who wants other runs, or another order, than the study's rounds. With KEEP_RAW the files
+    of each run stay when all is in one file.
     """
 
-    def __init__(self, study, argv, out=None, wanted_cpus=None, course=None):
+    def __init__(self, study, argv, out=None, wanted_cpus=None, course=None, keep_raw=False):
+        self.keep_raw = keep_raw
         self.study = study
         system.require_modules()
         self.pinning = _pinning(study, wanted_cpus)
@@ -64,7 +66,18 @@ class Session:
             _say(f"targets and engines are those in {paths.elsewhere()}, as FIO_DATAPLANE says")
 
     def run(self):
-        """Every run in its order; meta.json says how it ended. Raises Refused, or KeyboardInterrupt, when that was too early."""
+        """Every run in its order, and all of them into one file; Refused, or KeyboardInterrupt, where it ended too early.
+
+        Then meta.json says why, and the files of the runs stay.
+        """
+        self._runs()
+        try:
+            store.fold(self.place, self.keep_raw)
+        except (Refused, OSError) as err:
+            self.meta.update(status="failed", reason=str(err) if isinstance(err, Refused) else f"{err.filename}: {err.strerror}")
+            raise NotMeasured(self.meta["reason"]) from None
+
+    def _runs(self):
         course, meta, result = self.course, self.meta, self.place
         work = runner.Runner(self.study, self.pinning, result / "raw")
         shown = progress.Progress(course.expected, self.each)
