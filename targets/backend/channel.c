@@ -84,6 +84,121 @@ _Static_assert((int)REQ_READ == TRACE_READ && (int)REQ_WRITE == TRACE_WRITE &&
 	       (int)REQ_FLUSH == TRACE_FLUSH && (int)REQ_DISCARD == TRACE_DISCARD &&
 	       (int)REQ_WRITE_ZEROES == TRACE_WRITE_ZEROES, "kinds of a trace");
 
+/* Those that take longer the longer they are; the others end in one piece. */
+static bool has_slices(const struct blk_request *r)
+{
+	return r->kind == REQ_READ || r->kind == REQ_WRITE || r->kind == REQ_DISCARD ||
+	       r->kind == REQ_WRITE_ZEROES;
+}
+
+/* One without data of its own may wait whatever its size, where a turn's worth was done. */
+static bool takes_too_long(const struct channel *c, const struct blk_request *r)
+{
+	bool has_data = r->kind == REQ_READ || r->kind == REQ_WRITE;
+
+	return has_slices(r) && (r->len > SLICE_BYTES || (!has_data && c->turn_bytes > SLICE_BYTES));
+}
+
+static void add_slice(struct channel *c, struct blk_request *r)
+{
+	r->slice.next = NULL;
+	r->slice.waits = true;
+	*c->last_slice = r;
+	c->last_slice = &r->slice.next;
+}
+
+/* Returns false when no source can be had any more: then it has to be done in one piece. */
+static bool begin_slices(struct channel *c, struct blk_request *r)
+{
+	if (!c->first_slice && iothread_add_source(c->it, &c->slices))
+		return false;
+	slice_first(r, SLICE_BYTES);
+	add_slice(c, r);
+	return true;
+}
+
+static void end_slices(struct channel *c, struct blk_request *r)
+{
+	slice_end(r);
+	if (takes_time(&c->config) && r->deadline.due_ns > clock_ns())
+		wait_until_due(c, r);
+	else
+		r->done(r);
+}
+
+static bool slices_poll(struct event_source *s, uint64_t now)
+{
+	(void)s;
+	(void)now;
+	return true;
+}
+
+static bool slices_arm(struct event_source *s)
+{
+	(void)s;
+	return true;
+}
+
+static void slices_disarm(struct event_source *s)
+{
+	(void)s;
+}
+
+/* One slice of one request, then it is the next one's turn. */
+static void slices_dispatch(struct event_source *s)
+{
+	struct channel *c = (struct channel *)((char *)s - offsetof(struct channel, slices));
+	struct blk_request *r = c->first_slice;
+
+	c->first_slice = r->slice.next;
+	if (!c->first_slice)
+		c->last_slice = &c->first_slice;
+	r->slice.waits = false;
+	channel_turn(c);
+	/* At the end of the target as long as service times are waited for, see channel_hurry_all() */
+	if (unlikely(clock_ns() > c->latest_ns))
+		r->result = -ESHUTDOWN;
+	else
+		r->result = r->backend->ops->execute(r->backend, r);
+	if (!r->result && slice_next(r, SLICE_BYTES))
+		add_slice(c, r);
+	/* Before its end, which may bring new ones */
+	if (!c->first_slice)
+		iothread_remove_source(c->it, s);
+	if (!r->slice.waits)
+		end_slices(c, r);
+}
+
+static const struct event_source_ops slices_ops = {
+	.poll = slices_poll,
+	.arm = slices_arm,
+	.disarm = slices_disarm,
+	.dispatch = slices_dispatch,
+};
+
+static void cancel_slices(struct channel *c, struct blk_request *r)
+{
+	struct blk_request **p;
+
+	for (p = &c->first_slice; *p != r; p = &(*p)->slice.next)
+		;
+	*p = r->slice.next;
+	if (c->last_slice == &r->slice.next)
+		c->last_slice = p;
+	r->slice.waits = false;
+	slice_end(r);
+	if (!c->first_slice)
+		iothread_remove_source(c->it, &c->slices);
+}
+
+static void submit_to_aio(struct channel *c, struct blk_request *r)
+{
+	r->slice.whole = 0;
+	if (unlikely(r->len > SLICE_AIO_BYTES && has_slices(r)))
+		slice_first(r, SLICE_AIO_BYTES);
+	c->config.aio->submit(c, r);
+}
+
 static bool submit_through_all(struct channel *c, struct blk_request *r)
 {
 	const struct channel_config *config = &c->config;
@@ -105,7 +220,9 @@ static bool submit_through_all(struct channel *c, struct blk_request *r)
 	if (draw_error(c)) {
 		r->result = -EIO;
 	} else if (config->aio) {
-		config->aio->submit(c, r);
+		submit_to_aio(c, r);
+		return false;
+	} else if (unlikely(takes_too_long(c, r)) && begin_slices(c, r)) {
 		return false;
 	} else {
 		r->result = r->backend->ops->execute(r->backend, r);
@@ -126,8 +243,12 @@ static bool submit_through_all(struct channel *c, struct blk_request *r)
  */
 bool channel_submit(struct channel *c, struct blk_request *r)
 {
+	c->turn_bytes += r->len;
 	if (unlikely(!c->simple))
 		return submit_through_all(c, r);
+	/* A length is in it, too. */
+	if (unlikely(c->turn_bytes > SLICE_BYTES) && takes_too_long(c, r) && begin_slices(c, r))
+		return false;
 	r->result = r->backend->ops->execute(r->backend, r);
 	return true;
 }
@@ -140,6 +261,13 @@ bool channel_submit(struct channel *c, struct blk_request *r)
  */
 void channel_finish(struct channel *c, struct blk_request *r, int result)
 {
+	if (unlikely(r->slice.whole)) {
+		if (!result && slice_next(r, SLICE_AIO_BYTES)) {
+			c->config.aio->submit(c, r);
+			return;
+		}
+		slice_end(r);
+	}
 	r->result = result;
 	/* What took longer than its service time is late enough. */
 	if (takes_time(&c->config) && r->deadline.due_ns > clock_ns())
@@ -158,8 +286,13 @@ void channel_finish(struct channel *c, struct blk_request *r, int result)
  */
 bool channel_cancel(struct channel *c, struct blk_request *r)
 {
+	if (r->slice.waits) {
+		cancel_slices(c, r);
+		return true;
+	}
 	if (!r->delayed) {
 		r->deadline.due_ns = 0;
+		slice_stop(r);
 		return false;
 	}
 	deadline_remove(&c->deadlines, &r->deadline);
@@ -296,6 +429,8 @@ int channel_open(struct channel *c, struct iothread *it, const struct channel_co
 		.config = *config,
 		.extra_fd = -1,
 		.latest_ns = UINT64_MAX,
+		.slices = { .ops = &slices_ops, .fd = -1 },
+		.last_slice = &c->first_slice,
 		.simple = !config->aio && !timed && !config->request_cost_ns &&
 			  !config->extra_notify && !config->fail_after &&
 			  config->error_rate <= 0 && !config->trace,

@@ -67,6 +67,9 @@ struct channel_config {
  * @simple: nothing but the backend stands between a request and its end
  * @trace: the iothread's part of the trace, NULL without
  * @rng: source of draws
+ * @turn_bytes: asked for since channel_turn()
+ * @slices: requests whose next slice the iothread has to carry out; a source while there are any
+ * @first_slice, @last_slice: these
  * @answered: requests that were not failed on purpose because of @config.fail_after
  */
 struct channel {
@@ -82,7 +85,23 @@ struct channel {
 	struct trace_ring *trace;
 	struct rng rng;
 	uint64_t answered;
+	uint64_t turn_bytes;
+	struct event_source slices;
+	struct blk_request *first_slice;
+	struct blk_request **last_slice;
 };
+
+/* It is a client's turn: what it asks for from here on is counted. */
+static inline void channel_turn(struct channel *c)
+{
+	c->turn_bytes = 0;
+}
+
+/* Whether it has had it. */
+static inline bool channel_turn_is_over(const struct channel *c)
+{
+	return c->turn_bytes >= SLICE_BYTES;
+}
 
 int channel_open(struct channel *c, struct iothread *it, const struct channel_config *config);
 void channel_close(struct channel *c);

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <sys/uio.h>
+#include "targets/backend/slice.h"
 #include "targets/iothread/deadline.h"
 #include "targets/pool/pool.h"
 #include "targets/stats.h"
@@ -65,6 +66,7 @@ struct blk_request {
 	bool delayed;
 	uint64_t taken_ns;
 	struct pool_work work;
+	struct slice slice;
 };
 
 #endif

@@ -203,33 +203,47 @@ static int take_request(struct queue *q, bool left)
 	return 1;
 }
 
-/* Take what is there now; what arrives meanwhile is for the next turn, so others get theirs. */
-static void take_requests(struct queue *q)
+static bool turn_is_over(struct queue *q)
 {
-	unsigned int taken = 0, end;
-	int ret = 1;
-
-	if (!vq_device_has_avail(&q->ring))
-		return;
-	end = vq_device_seen(&q->ring);
-	while (vq_device_at(&q->ring) != end && (ret = take_request(q, false)) > 0)
-		taken++;
-	if (ret < 0)
-		fail(q, ret);
-	publish(q);
-	hist_add(&stats(q)->batch, taken);
+	return unlikely(channel_turn_is_over(&q->lane->channel));
 }
 
 /* What an earlier device took and did not answer comes first, in the order it was taken in. */
 static void take_left(struct queue *q)
 {
-	int ret;
+	int ret = 1;
 
-	while ((ret = take_request(q, true)) > 0)
+	while (!turn_is_over(q) && (ret = take_request(q, true)) > 0)
 		;
+	q->left = ret > 0;
 	if (ret < 0)
 		fail(q, ret);
 	publish(q);
+}
+
+/*
+ * Take what is there now, so that others get their turn: what arrives meanwhile is for the next
+ * one, and so is what comes behind as many bytes as a turn has.
+ */
+static void take_requests(struct queue *q)
+{
+	unsigned int taken = 0, end;
+	int ret = 1;
+
+	channel_turn(&q->lane->channel);
+	if (unlikely(q->left)) {
+		take_left(q);
+		return;
+	}
+	if (!vq_device_has_avail(&q->ring))
+		return;
+	end = vq_device_seen(&q->ring);
+	while (vq_device_at(&q->ring) != end && !turn_is_over(q) && (ret = take_request(q, false)) > 0)
+		taken++;
+	if (ret < 0)
+		fail(q, ret);
+	publish(q);
+	hist_add(&stats(q)->batch, taken);
 }
 
 static bool queue_poll(struct event_source *s, uint64_t now)
@@ -239,7 +253,7 @@ static bool queue_poll(struct event_source *s, uint64_t now)
 	(void)now;
 	if (q->broken)
 		return false;
-	if (vq_device_has_avail(&q->ring))
+	if (unlikely(q->left) || vq_device_has_avail(&q->ring))
 		return true;
 	settle(q);
 	return false;
@@ -252,7 +266,7 @@ static bool queue_arm(struct event_source *s)
 	if (q->broken)
 		return false;
 	settle(q);
-	return vq_device_enable_kicks(&q->ring);
+	return vq_device_enable_kicks(&q->ring) || q->left;
 }
 
 static void queue_disarm(struct event_source *s)
@@ -344,6 +358,7 @@ static void start_in_thread(void *arg)
 	/* Not when the first call is made */
 	if (q->call_blocks)
 		signaller_open(&l->signaller);
+	channel_turn(&l->channel);
 	take_left(q);
 }
 

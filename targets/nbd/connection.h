@@ -31,7 +31,7 @@
  * @blocked_puts: nbd_slots.puts when that was found
  * @resume: there are requests to take without receiving anything: it need not wait any
  *	more, or others came first
- * @turn_bytes: of the reads and writes taken in this turn
+ * @turn_bytes: that the requests taken in this turn ask for
  * @ended: nothing more is taken from the socket
  */
 struct nbd_rx {

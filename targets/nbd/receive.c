@@ -13,8 +13,11 @@
  */
 #define AFTER_LARGE	4096u
 
-/* Reads and writes for which others are kept waiting: then it is their turn. */
-#define TURN_BYTES	(1u << 20)
+/* What others are kept waiting for: then it is their turn. */
+#define TURN_BYTES	SLICE_BYTES
+
+/* A write that is served from the receive buffer is done when it has been submitted. */
+_Static_assert(NBD_RX <= SLICE_BYTES, "no slices of what is in the receive buffer");
 
 /*
  * Where the kernel lets clients send descriptors, it closes those that nobody receives before
@@ -184,8 +187,7 @@ static void start(struct nbd_conn *c, struct nbd_slot *s, int err, bool one_exte
 		nbd_reply(c, s);
 		return;
 	}
-	if (s->type == NBD_CMD_READ || s->type == NBD_CMD_WRITE)
-		c->rx.turn_bytes += s->r.len;
+	c->rx.turn_bytes += s->r.len;
 	s->iov = (struct iovec) { .iov_base = s->buf, .iov_len = s->r.len };
 	c->rx.large = is_large_write(c, s);
 	if (s->type == NBD_CMD_WRITE) {
@@ -289,6 +291,7 @@ void nbd_take_requests(struct nbd_conn *c)
 	rx->fresh = false;
 	rx->resume = false;
 	rx->turn_bytes = 0;
+	channel_turn(&c->lane->channel);
 	if (rx->filling && !rx->missing) {
 		submit(c, rx->filling);
 		rx->filling = NULL;

@@ -135,6 +135,7 @@ class BadClientTest(unittest.TestCase):
     make_good_client = GoodClient
     options = ()
     exit_status = 0
+    longest_gap = 1     # in seconds, of the good client; None where load alone can make one
 
     @classmethod
     def setUpClass(cls):
@@ -164,7 +165,8 @@ class BadClientTest(unittest.TestCase):
         self.assertIsNone(self.good.error)
         reads = self.good.reads
         self.assertTrue(wait_until(lambda: self.good.reads > reads + 1), "the good client waits")
-        self.assertLess(self.good.longest, 1)
+        if self.longest_gap:
+            self.assertLess(self.good.longest, self.longest_gap)
         self.assertTrue(wait_until(lambda: self.target.fds() == self.fds),
                         f"{self.target.fds()} descriptors, not {self.fds}")
         self.assertEqual(self.target.new_lines(), [])

@@ -23,6 +23,8 @@ def fill(fd):
 
 
 class Calls(bench.BadClientTest):
+    longest_gap = None
+
     def blocking_and_full(self, device):
         device.ring.read(0)
         fill(device.ring.call)

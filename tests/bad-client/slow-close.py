@@ -61,6 +61,8 @@ def lingering(address):
 
 
 class SlowClose(bench.BadClientTest):
+    longest_gap = None
+
     def tearDown(self):
         self.doCleanups()
         super().tearDown()
@@ -158,6 +160,8 @@ class TurnedAway(bench.BadClientTest):
 
 
 class SlowCloseNbd(nbd_bench.BadClientTest):
+    longest_gap = None
+
     def send(self, client, data):
         def send_all(fds):
             try:

@@ -44,7 +44,9 @@ static void set_up_once(void)
 	/* Allocated apart, so that a step from one into the other is seen. */
 	region[0] = aligned_alloc(64, REGION);
 	region[1] = aligned_alloc(64, REGION);
-	if (!region[0] || !region[1] || backend_open(&backend, &disk) ||
+	iothread.source = calloc(IOTHREAD_SOURCES, sizeof(*iothread.source));
+	poll_policy_init(&iothread.policy, &(struct poll_config) { .mode = POLL_BUSY });
+	if (!region[0] || !region[1] || !iothread.source || backend_open(&backend, &disk) ||
 	    channel_open(&channel, &iothread, &through))
 		abort();
 }
@@ -288,10 +290,26 @@ static bool inside(const struct iovec *iov)
 	return false;
 }
 
+static int finished;
+
+static void slices_done(struct vblk_request *r)
+{
+	finished = r->status;
+}
+
+/* What is too long for a turn: take as many as it needs. */
+static int finish_slices(void)
+{
+	finished = VBLK_PENDING;
+	while (finished == VBLK_PENDING)
+		channel.slices.ops->dispatch(&channel.slices);
+	return finished;
+}
+
 /* Serve what is there; returns false when the ring is broken */
 static bool serve(struct vq_device *d, const struct guest_memory *mem, struct blk_device *dev)
 {
-	static struct vblk_request r;
+	static struct vblk_request r = { .done = slices_done };
 	struct vq_chain *c = &r.chain;
 
 	for (;;) {
@@ -308,9 +326,12 @@ static bool serve(struct vq_device *d, const struct guest_memory *mem, struct bl
 				abort();
 			room += i >= c->nr_read ? c->iov[i].iov_len : 0;
 		}
+		channel_turn(&channel);
 		ret = vblk_submit(&r, dev, &channel);
 		if (ret < 0)
 			return false;
+		if (ret == VBLK_PENDING)
+			ret = finish_slices();
 		if (ret > VIRTIO_BLK_S_UNSUPP || r.written > room ||
 		    !inside(&(struct iovec) { r.status_at, 1 }))
 			abort();
