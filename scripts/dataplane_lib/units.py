@@ -59,14 +59,14 @@ def _digits(value, digits):
 
 
 def percent(value, digits=1):
-    """A signed change in %, '-' when there is none to give; of ten times as much nobody wants the tenths."""
-    return "-" if value is None else f"{value:+.{digits if abs(value) < 1000 else 0}f}%"
+    """A signed change in %, '-' when there is none to give; from 1000 % on without tenths."""
+    return "-" if value is None else f"{value:+.{digits if abs(value) < 1000 else 0}f} %"
 
 
-def listed(names, most=6):
-    """The first of NAMES with commas between, for a message, and how many more there are."""
+def listed(names, most=6, between=", "):
+    """The first of NAMES, with BETWEEN them, for a message, and how many more there are."""
     names = list(names)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def duration(secs):
@@ -75,3 +75,49 @@ def duration(secs):
     if secs >= 3600:
         return f"{secs // 3600}h{secs % 3600 // 60:02d}m"
     return f"{secs // 60}m{secs % 60:02d}s" if secs >= 60 else f"{secs}s"
+
+def quantity(value, unit):
+    """VALUE of a metric's UNIT as people write it: '20.6 µs', '1.24 ms', '42 %', '38.1k'; '-' without one."""
+    if value is None:
+        return "-"
+    if unit == "us":
+        return time(value * 1e3)
+    if unit.startswith("%"):
+        return f"{value:.0f} %" if abs(value) >= 10 else f"{value:.1f} %"
+    return short(value)
+
+
+def in_cell(unit):
+    """True for a UNIT that quantity() writes behind the figure, as it depends on its size."""
+    return unit == "us" or unit.startswith("%")
+
+
+def time(ns):
+    """20600 ns -> '20.6 µs'; s, ms, µs or ns by size."""
+    if ns is None:
+        return "-"
+    for factor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if abs(ns) >= factor * 0.9995:
+            return f"{_digits(ns / factor, 3)} {unit}"
+    return f"{_digits(ns, 3)} ns"
+
+
+def times(value):
+    """2.13 -> '2.1 ×'."""
+    return f"{_digits(value, 2)} ×"
+
+
+_LEADING = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]+)?) ?(ns|us|µs|ms|s\b|[kKmMgG]\b|)(?=[% ×!)]|\.\.|$)")
+
+
+def leading(text):
+    """The figure that TEXT begins with, as a number that sorts: 38.1k, +3.1 %, 20.6 µs (in ns), 40+12; None for words."""
+    text = text.strip("()!~")
+    both = re.fullmatch(r"([0-9]+)\+([0-9]+)", text)
+    if both:
+        return float(both[1]) + float(both[2])
+    match = _LEADING.match(text)
+    if not match:
+        return None
+    found = number(match[2] + match[3].replace("µs", "us"))
+    return -found if match[1] == "-" else found

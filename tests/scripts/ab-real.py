@@ -31,7 +31,7 @@ class Real(unittest.TestCase):
             if found["pairs"] - len(found["left_out"]) < ranks.FEWEST_PAIRS:
                 self.skipTest("the distance between the CPUs changed too often")
             self.assertEqual(done.returncode, 1, done.stdout)
-            self.assertIn("lat mean, us (primary)", done.stdout)
+            self.assertIn("lat mean (primary)", done.stdout)
             self.assertEqual(found["lines"][0]["word"], "slower", done.stdout)
             self.assertTrue((out / "report.html").exists())
 

@@ -44,9 +44,9 @@ class Compare(unittest.TestCase):
 
     def compared(self, place, *more):
         out = self.dir / f"{place.name}-out"
-        done = fakes.dataplane("compare", str(self.one), str(place), "--out", str(out), *more, env=self.env)
+        done = fakes.dataplane("compare", str(self.one), str(place), "--out", str(out), "-v", *more, env=self.env)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout.splitlines(), json.loads((out / "result.json").read_text()), (out / "report.html").read_text()
+        return fakes.unwrapped(done.stdout).splitlines(), json.loads((out / "result.json").read_text()), (out / "report.html").read_text()
 
     def test_another_host(self):
         said, result, page = self.compared(self.other("host", kernel="Linux 7.0", SMT="on"))

@@ -157,6 +157,17 @@ def runs(out):
     return [run.facts for run in store.load(out).runs]
 
 
+def unwrapped(text):
+    """The sentences of a report, each in one line as before it was fitted to a terminal."""
+    lines = []
+    for line in text.splitlines():
+        if line.startswith("  ") and lines and lines[-1][:2] in ("* ", "! "):
+            lines[-1] += " " + line.strip()
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
 def arm(name, value, base, spread=0.01, cpu=None, runs=4):
     """An arm of a digest: x=NAME with the primary metric VALUE."""
     numbers = {"iops": {"value": value, "min": value * (1 - spread), "max": value * (1 + spread)}}

@@ -180,8 +180,8 @@ class Guests(unittest.TestCase):
         # KVM is as good as any; each device has a baseline of its own.
         self.assertAlmostEqual(fast["change"]["iops"], 100)
         self.assertIn("device", fast["against"])
-        self.assertIn("kvm: polling starts to pay at poll-max-ns=32768: +100.0% IOPS", said)
-        self.assertIn("ours: polling starts to pay at poll-max-ns=32768: +100.0% IOPS", said)
+        self.assertIn("kvm: polling starts to pay at poll-max-ns=32768: +100.0 % IOPS", said)
+        self.assertIn("ours: polling starts to pay at poll-max-ns=32768: +100.0 % IOPS", said)
         # TCG is not.
         emulated = arms["device=emulated poll-max-ns=32768"]
         self.assertEqual((emulated["change"], emulated["no_measurement"]), ({}, "QEMU emulated the guest's CPU (TCG)"))

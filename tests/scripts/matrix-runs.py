@@ -61,9 +61,9 @@ class Matrix(unittest.TestCase):
             self.assertEqual(sorted(pairs), [("reads1", "reads1"), ("writes1", "writes1")])
             self.assertEqual(sorted(order[n:n + 4]), ["reads1A", "reads1B", "writes1A", "writes1B"])
         self.assertRegex(done.stdout, r"(?m)^writes .*97\.7 +195 .*\+100\.0 \[\+100\.0, \+100\.0\] ")
-        self.assertIn("[ ] is the range of too few runs", done.stdout)
-        self.assertIn("over all points (2) throughput changes by +100.0 %", done.stdout)
-        self.assertIn("2 runs of an arm that can be paired cannot tell single points", done.stdout)
+        self.assertIn("is the range of too few runs", done.stdout)
+        self.assertIn("over all points (2) throughput changes by +100.0 %", fakes.unwrapped(done.stdout))
+        self.assertIn("2 runs of an arm that can be paired cannot tell single points", fakes.unwrapped(done.stdout))
         self.assertIn("cpu_us_per_mib", (self.out / "result.csv").read_text())
         self.assertIn("B against A", (self.out / "report.html").read_text())
 
@@ -78,8 +78,8 @@ class Matrix(unittest.TestCase):
         done, order = self.matrix("--vary", "access=reads", "--vary", "jobs=1", "--runtime", "0.5", "--protocol", "original")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(" ".join(order), "reads1A- reads1A reads1A reads1B- reads1B reads1B")
-        self.assertIn("throughput changes by +100.0% to +100.0%", done.stdout)
-        self.assertIn("no interval and no test", done.stdout)
+        self.assertIn("throughput changes by +100.0 % to +100.0 %", fakes.unwrapped(done.stdout))
+        self.assertIn("no interval and no test", fakes.unwrapped(done.stdout))
 
     def test_mistakes(self):
         for word, *args in (("--protocol x: unknown", "--protocol", "x"), ("--repeats cannot be combined", "--protocol", "original", "--repeats", "3"),

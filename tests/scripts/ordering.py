@@ -48,10 +48,10 @@ class Order(unittest.TestCase):
 
     def test_as_published(self):
         text = told({"sem": FAST, "cond": SLOW})
-        self.assertIn("1 came back, 0 turned round, 0 cannot be told apart. As published: sem against cond +9.9%", text)
+        self.assertIn("1 came back, 0 turned round, 0 cannot be told apart. As published: sem against cond +9.9 %", text)
 
     def test_the_other_way_round(self):
-        self.assertIn("The other way round: sem against cond -9.0%", told({"sem": SLOW, "cond": FAST}))
+        self.assertIn("The other way round: sem against cond -9.0 %", told({"sem": SLOW, "cond": FAST}))
 
     def test_not_told_apart(self):
         text = told({"sem": [100, 105, 98, 103, 99, 104, 101, 100], "cond": [101, 103, 99, 104, 98, 104, 102, 99]})
@@ -133,8 +133,8 @@ class Groups(unittest.TestCase):
 
     def test_told_by_verdict(self):
         text = summary.sentences(self.result)
-        self.assertIn("Worse against that, 5 arms being looked at together: cond -9.1%; spin -9.1%; qemu -9.1%.", text)
-        self.assertIn("No clear difference against that, 5 arms being looked at together: event +0.0%; futex +0.0%.", text)
+        self.assertIn("Worse against that, 5 arms being looked at together: cond -9.1 %; spin -9.1 %; qemu -9.1 %.", text)
+        self.assertIn("No clear difference against that, 5 arms being looked at together: event +0.0 %; futex +0.0 %.", text)
 
     def test_ranges_that_overlap_may_differ(self):
         """Each round 5 % slower while the host drifts by 30 %: the ranges overlap, the pairs do not."""
@@ -142,17 +142,18 @@ class Groups(unittest.TestCase):
         for i, name in enumerate("abcde"):
             runs[name] = [v * (0.95 if i < 3 else 1 + (-1) ** k * 0.01) for k, v in enumerate(runs["sem"])]
         text = "\n".join(summary.sentences(result(runs)))
-        self.assertIn("Worse against that, 5 arms being looked at together: a -5.0%; b -5.0%; c -5.0%.", text)
+        self.assertIn("Worse against that, 5 arms being looked at together: a -5.0 %; b -5.0 %; c -5.0 %.", text)
         self.assertIn("No clear difference against that, 5 arms being looked at together: d", text)
 
     def test_too_few_runs_for_so_many_arms(self):
         """Eight rounds cannot tell seven arms together, were all of them unanimous: what lies apart is told all the same."""
         text = "\n".join(summary.sentences(result({"sem": FAST, **{name: SLOW for name in "abcdef"}, "g": FAST})))
-        self.assertIn("Worse against that: a -9.1%; b -9.1%;", text)
+        self.assertIn("Worse against that: a -9.1 %; b -9.1 %;", text)
         self.assertIn("No clear difference against that: g", text)
 
     def test_tables(self):
-        _, head, rows = table.sampled(self.result)
+        made = table.sampled(self.result)
+        head, rows = made.head, made.rows
         self.assertEqual(head[:3], ["arm", "mean", "sd"])
         self.assertEqual(rows[-1][:2], ["qemu", "101"])
         self.assertIn("p1", head)
@@ -166,7 +167,8 @@ class Matrix(unittest.TestCase):
                  "metrics": {"iops": {"value": int(t) * int(d), "min": 1, "max": 1}}, "change": {}, "runs": 3, "marked": 0}
                 for t in factors["threads"] for d in factors["iodepth"]]
         made = {"study": {"primary": "iops", "factors": factors, "along": "threads", "baseline": {"threads": "1"}}, "arms": arms}
-        top, head, rows = table.side_by_side(made)
+        laid = table.side_by_side(made)
+        top, head, rows = laid.top, laid.head, laid.rows
         self.assertIn("IOPS by iodepth", top[1])
         self.assertEqual(head, ["threads"] + factors["iodepth"])
         self.assertEqual(rows[1][:4], ["4", "4.00", "8.00", "16.0"])

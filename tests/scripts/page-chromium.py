@@ -106,7 +106,7 @@ class Pages(unittest.TestCase):
         self.seen("along", 1280)
         heads = self.browser.evaluate("[...document.querySelectorAll('table.sort')].map(t => "
                                       "[...[...t.tHead.rows].at(-1).cells].map(c => c.textContent))")
-        table = next(i for i, h in enumerate(heads) if "min..max" in h)
+        table = next(i for i, h in enumerate(heads) if "lowest to highest" in h)
         before = self.column(table, 2)
         for ascending in (True, False):
             self.browser.evaluate(f"document.querySelectorAll('table.sort')[{table}].querySelectorAll('th button')[2].click()")
@@ -117,14 +117,14 @@ class Pages(unittest.TestCase):
 
     def test_points_tell(self):
         self.seen("along", 1280)
-        self.browser.evaluate("document.querySelector('svg.wide').scrollIntoView()")
+        self.browser.evaluate("document.querySelector('figure svg').scrollIntoView()")
         x, y = self.browser.evaluate("(b => [b.x + b.width / 2, b.y + b.height / 2])"
-                                     "(document.querySelector('svg.wide .tip').getBoundingClientRect())")
+                                     "(document.querySelector('figure svg .tip').getBoundingClientRect())")
         self.browser.move(x, y)
         self.assertIn("engine=p bs=4k", self.browser.evaluate("document.querySelector('#tip').textContent"))
         self.browser.move(2, 2)
         self.assertTrue(self.browser.evaluate("document.querySelector('#tip').hidden"))
-        self.browser.evaluate("document.querySelector('svg.wide').focus()")
+        self.browser.evaluate("document.querySelector('figure svg').focus()")
         for key, word in (("ArrowRight", "bs=4k"), ("ArrowRight", "bs=16k"), ("ArrowLeft", "bs=4k")):
             self.browser.key(key)
             self.assertIn(word, self.browser.evaluate("document.querySelector('#tip').textContent"))

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import fakes  # noqa: F401
 import made_up
+from dataplane_lib import units
 from dataplane_lib.read import store
-from dataplane_lib.report import page_table, picture
-from dataplane_lib.report import write
+from dataplane_lib.report import page_table, picture, terminal, write
+from dataplane_lib.report.table import Table
 from dataplane_lib.errors import Refused
 
 
@@ -22,23 +23,29 @@ def report(place):
     """(what report printed, the page)."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        write.report(place)
+        write.report(place, terminal.View(verbose=True))
     return said.getvalue(), (place / "report.html").read_text()
 
 
 class Cells(unittest.TestCase):
     def test_sorted_by_what_they_mean(self):
-        self.assertEqual([page_table.value(t) for t in ("12", "16us", "-3.1%", "+2.0 % [+1, +3] p=0.01", "40+12", "(99)", "-", "off", "4k-seq")],
-                         [12, 16000, -3.1, 2, 52, 99, None, None, None])
-        for less, more in (("999", "1.00k"), ("9.8k!", "10.2k"), ("999k", "1.00M"), ("6.5k..8.3k", "7.0k..7.1k")):
-            self.assertLess(page_table.value(less), page_table.value(more))
+        self.assertEqual([units.leading(t) for t in ("12", "16us", "-3.1%", "+2.0 % [+1, +3] p=0.01", "40+12", "(99)", "20.6 µs", "~1.2 ms", "42 %", "-", "off", "4k-seq")],
+                         [12, 16000, -3.1, 2, 52, 99, 20600, 1200000, 42, None, None, None])
+        for less, more in (("999", "1.00k"), ("9.8k!", "10.2k"), ("999k", "1.00M"), ("6.5k to 8.3k", "7.0k to 7.1k"), ("900 ns", "1.2 µs")):
+            self.assertLess(units.leading(less), units.leading(more))
 
     def test_columns_of_words_stand_left(self):
-        text = page_table.table(None, ["x", "y", "z"], [["off", "a", "1"], ["1", "b", "-"], ["2", "c", "baseline"]])
-        self.assertEqual(re.findall(r'<th( class="word")?>(\w)', text), [("", "x"), (' class="word"', "y"), ("", "z")])
+        laid = page_table.laid(Table(["x", "y", "z"], [["off", "a", "1"], ["1", "b", "-"], ["2", "c", "baseline"]]))
+        self.assertEqual([(head.text, head.kinds) for head in laid.head], [("x", ""), ("y", ' class="word"'), ("z", "")])
 
     def test_html(self):
-        self.assertIn("&lt;b&gt;", page_table.table(None, ["<b>"], [["1"]]))
+        """What a factor is called is text, in every part of the page."""
+        with tempfile.TemporaryDirectory() as tmp:
+            made_up.write(Path(tmp) / "r", made_up.arms({"<b>": "<i>1"}, {"<b>": "<i>2"}), lambda i: 50, title="<u>")
+            page = report(Path(tmp) / "r")[1]
+        self.assertIn("&lt;b&gt;", page)
+        for tag in ("<b>", "<i>", "<u>"):
+            self.assertNotIn(tag, page)
 
 
 class Pages(unittest.TestCase):
@@ -75,7 +82,7 @@ class Pages(unittest.TestCase):
         with self.assertRaisesRegex(Refused, "no room"):
             write.report(self.place)
         page = (self.place / "report.html").read_text()
-        self.assertIn("This is no result", page)
+        self.assertIn("Not a result", page)
         self.assertIn("fio: &lt;no room&gt;", page)
         self.assertNotIn("Baseline", page)
         self.assertIn("/fio.json", page)
@@ -87,7 +94,7 @@ class Pages(unittest.TestCase):
         for file in ("job.fio", "runs.jsonl.xz", "result.csv", "result.json", "raw/000-x-1-1/fio.json"):
             self.assertIn(f'href="{file}"', page)
 
-    def test_both_pictures_have_ids_of_their_own(self):
+    def test_pictures_have_ids_of_their_own(self):
         made_up.write(self.place, made_up.arms({"x": "1"}, {"x": "2"}), lambda i: 50)
         found = re.findall(r'\bid="([^"]+)"', report(self.place)[1])
         self.assertEqual(len(found), len(set(found)))

@@ -53,7 +53,7 @@ class Peers(unittest.TestCase):
         self.out = self.dir / "out"
 
     def run_study(self, *args, **env):
-        return fakes.dataplane("run", str(self.dir / "study.toml"), "--out", str(self.out), *args,
+        return fakes.dataplane("run", str(self.dir / "study.toml"), "--out", str(self.out), "-v", *args,
                                env={**self.env, **env})
 
     def result(self):
@@ -68,14 +68,14 @@ class Peers(unittest.TestCase):
         # What is not there is said at the start and in the report.
         gone = "no-such-server is not installed: skipped server=gone."
         self.assertIn(gone, done.stderr.splitlines()[0])
-        self.assertIn(gone, done.stdout)
+        self.assertIn(gone, fakes.unwrapped(done.stdout))
         found = self.result()
         self.assertEqual(set(found), {"server=unix", "server=tcp"})
         # The child's CPU is the server's.
         self.assertGreater(found["server=unix"]["metrics"]["target_cpu"]["value"], 10)
         self.assertIn("switches_per_io", found["server=unix"]["metrics"])
         # Jobs that had to wait are no failure, are not added up, and are told.
-        self.assertIn("one after another", done.stdout)
+        self.assertIn("one after another", fakes.unwrapped(done.stdout))
         self.assertAlmostEqual(found["server=unix"]["metrics"]["at_once"]["value"], 1)
         self.assertAlmostEqual(found["server=unix"]["metrics"]["iops"]["value"], 25000)
         self.assertAlmostEqual(found["server=unix"]["metrics"]["sample_sd"]["value"], 100, delta=5)
@@ -143,7 +143,7 @@ class Peers(unittest.TestCase):
         (self.dir / "study.toml").write_text(STUDY + 'engine = ["nbd", "rbd"]\n')
         done = self.run_study("--vary", "server=unix")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("this fio has no engine rbd: skipped server=unix engine=rbd.", done.stdout)
+        self.assertIn("this fio has no engine rbd: skipped server=unix engine=rbd.", fakes.unwrapped(done.stdout))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class Command(unittest.TestCase):
             self.assertTrue(low <= value <= high)
         # 2 x 8 x 20000 I/Os leave 3 beyond 99.999 %.
         self.assertRegex(text, r"p99\.999 +- \(3\.\d beyond\)")
-        self.assertIn("A, B: p99.999 is not told: fewer than 10 I/Os lie beyond (p99.999 wants 1,000,000 I/Os)", text)
+        self.assertIn("A, B: p99.999 left out: fewer than 10 samples above (p99.999 needs 1,000,000 I/Os)", text)
         for name in ("percentiles", "percentiles-time"):
             self.assertTrue((self.one / f"{name}.png").read_bytes().startswith(b"\x89PNG"))
             svg = (self.one / f"{name}.svg").read_text()

@@ -39,7 +39,7 @@ class Refused(unittest.TestCase):
         self.assertEqual(done.returncode, 3, mode)
         last = done.stderr.strip().splitlines()[-1]
         self.assertTrue(last.startswith("dataplane: ") and reason in last, f"{mode}: {last}")
-        self.assertIn("This is no result", (out / "report.html").read_text(), mode)
+        self.assertIn("Not a result", (out / "report.html").read_text(), mode)
         again = fakes.dataplane("report", str(out), env=self.env)
         self.assertEqual(again.returncode, 3, mode)
         self.assertIn("refused", again.stderr)
@@ -86,7 +86,7 @@ class Refused(unittest.TestCase):
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertRegex(done.stderr.splitlines()[-1], f"^dataplane: .*{out}.*File too large", done.stderr)
                 page = out / "report.html"
-                self.assertTrue(not page.exists() or "This is no result" in page.read_text())
+                self.assertTrue(not page.exists() or "Not a result" in page.read_text())
                 self.assertEqual(list(out.rglob("*.part")), [])
 
     def test_two_at_once(self):

@@ -217,7 +217,7 @@ refused("not a trace", str(place / "text"))
 refused("No such file", str(place / "nothing"))
 refused("must be 0 or more", here, "--timeline", "-1")
 refused("have nothing in common", here, write("elsewhere", "nbd-target", [("iothread0", tf.IOTHREAD, io)], boot=b"other"))
-refused("no complete request", write("idle", "nbd-target", [("iothread0", tf.IOTHREAD, [])]))
+refused("no request in the trace", write("idle", "nbd-target", [("iothread0", tf.IOTHREAD, [])]))
 cut = Path(there).read_bytes()[:-4096]
 (place / "cut").write_bytes(cut)
 refused("is cut off", str(place / "cut"), expected=3)

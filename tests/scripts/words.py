@@ -17,18 +17,18 @@ def told(values, **kwargs):
 class Words(unittest.TestCase):
     def test_step(self):
         text = told([100, 101, 148, 150], cpu=[50, 50, 100, 100], base_cpu=50)
-        self.assertIn("polling starts to pay at x=4: +48.0% IOPS for 2 x the target's CPU (50 % to 100 %)", text)
-        self.assertIn("from there on +48.0% to +50.0%", text)
-        self.assertIn("Below that, x 1 to 2: no clear difference (+0.0% to +1.0%)", text)
+        self.assertIn("polling starts to pay at x=4: +48.0 % IOPS for 2 x the target's CPU (50 % to 100 %)", text)
+        self.assertIn("from there on +48.0 % to +50.0 %", text)
+        self.assertIn("Below that, x 1 to 2: no clear difference (+0.0 % to +1.0 %)", text)
 
     def test_no_step(self):
         text = told([100, 101, 99, 102])
         self.assertIn("no step seen", text)
-        self.assertIn("-1.0% to +2.0%", text)
+        self.assertIn("-1.0 % to +2.0 %", text)
         self.assertNotIn("pay", text)
 
     def test_always_worse(self):
-        self.assertIn("polling never pays: -50.0% to -20.0% IOPS over x 1 to 4", told([80, 60, 50]))
+        self.assertIn("polling never pays: -50.0 % to -20.0 % IOPS over x 1 to 4", told([80, 60, 50]))
 
     def test_better_at_once(self):
         text = told([130, 140, 150])
@@ -39,14 +39,14 @@ class Words(unittest.TestCase):
         text = told([100, 80, 150])
         self.assertIn("starts to pay at x=4", text)
         self.assertIn("x 1: no clear difference", text)
-        self.assertIn("x 2: worse (-20.0%)", text)
+        self.assertIn("x 2: worse (-20.0 %)", text)
 
     def test_collapse_after_a_gain_is_no_step(self):
         """The 2016 first version: better in the middle, worst where it should pay."""
         text = told([148, 100, 148, 60])
         self.assertIn("no single step up", text)
         self.assertNotIn("starts to pay", text)
-        self.assertIn("x 8: worse (-40.0%)", text)
+        self.assertIn("x 8: worse (-40.0 %)", text)
         self.assertIn("Best at x=1", text)
 
     def test_noise_is_no_difference(self):
@@ -63,8 +63,8 @@ class Words(unittest.TestCase):
             self.assertNotIn("worse", text)
         self.assertIn("pays at every value", told([160, 170, 180], runs=2))
         text = told([73, 49, 269], runs=2)
-        self.assertIn("starts to pay at x=4: +169.0% IOPS", text)
-        self.assertIn("x 1: cannot be told from 2 runs (-27.0%); x 2: worse (-51.0%)", text)
+        self.assertIn("starts to pay at x=4: +169.0 % IOPS", text)
+        self.assertIn("x 1: cannot be told from 2 runs (-27.0 %); x 2: worse (-51.0 %)", text)
 
     def test_few_runs_on_no_axis(self):
         for values in ([60], [60, 60, 140, 140, 60]):
@@ -82,7 +82,7 @@ class Words(unittest.TestCase):
         for arm in result["arms"]:
             for table in ("metrics", "change"):
                 arm[table]["lat_mean_us"] = arm[table].pop("iops")
-        self.assertIn("starts to pay at x=4: -40.0% lat mean", summary.sentences(result)[1])
+        self.assertIn("starts to pay at x=4: -40.0 % lat mean", summary.sentences(result)[1])
 
     def test_baseline(self):
         first = summary.sentences(fakes.result([100, 100, 100], base_cpu=48, cpu=[48] * 3))[0]

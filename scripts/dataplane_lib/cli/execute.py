@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What every command that measures does in the end: the runs, then their report."""
 
+from . import options
 from ..report import write
 from ..run import session
 from ..errors import Refused
@@ -14,5 +15,5 @@ def execute(chosen, args, course=None):
     except (Refused, KeyboardInterrupt):
         write.refused(made.place, made.meta)
         raise
-    write.report(made.place)
+    write.report(made.place, options.view(args))
     return made.place

@@ -13,7 +13,7 @@ from .execute import execute
 from ..host import system
 from ..model import peers, studyfile
 from ..read import store
-from ..report import export, write
+from ..report import export, terminal, write
 from ..run import session
 from ..errors import INTERRUPTED, NOT_MEASURED, READER_GONE, Refused
 
@@ -41,6 +41,7 @@ def _commands():
     run.add_argument("--peer", action="append", default=[], metavar="NAME=PATH",
                      help="also run the arms of the program NAME with the binary at PATH; repeatable (default: none)")
     options.add_factors(run)
+    options.add_view(run)
     options.add(run, "target options added to the study's, replacing equal ones (default: none)")
     sweep = out.add("sweep", "vary target options or job variables, and compare", _sweep)
     sweep.add_argument("job", metavar="JOB", help=options.JOB_HELP)
@@ -48,6 +49,7 @@ def _commands():
     options.add_primary(sweep, "iops, or that of the study")
     options.add_program(sweep)
     options.add_factors(sweep)
+    options.add_view(sweep)
     options.add(sweep, "the target's options, e.g. '--backend null --delay fixed:20us' (default: a null device without delay)")
     ab.add(out.add)
     matrix.add(out.add)
@@ -56,10 +58,12 @@ def _commands():
     out.group("read results")
     report = out.add("report", "print a result again and write its report anew", _report)
     report.add_argument("result", metavar="RESULT", help="a directory that run, sweep or ab made, or its name under results/")
+    options.add_view(report)
     both = out.add("compare", "compare two results of different times or machines", _compare)
     both.add_argument("before", metavar="RESULT", help="a directory of a result, or its name under results/")
     both.add_argument("after", metavar="RESULT", help="a directory of a result, or its name under results/")
     both.add_argument("--out", metavar="DIR", help="directory of the report (default: results/DATE-compare-NAME)")
+    options.add_view(both)
     shown = out.add("percentiles", "draw latency distributions of arms and results", _percentiles)
     shown.add_argument("result", nargs="+", metavar="RESULT", help="directories of results, or their names under results/")
     shown.add_argument("--arm", action="append", default=[], metavar="ARM",
@@ -122,12 +126,12 @@ def _result(text):
 
 
 def _report(args):
-    write.report(_result(args.result))
+    write.report(_result(args.result), options.view(args))
 
 
 def _compare(args):
     from ..judge import compare  # scipy takes a while, and other commands have no need of it
-    compare.compare(_result(args.before), _result(args.after), args.argv, args.out)
+    terminal.show(*compare.compare(_result(args.before), _result(args.after), args.argv, args.out), options.view(args))
 
 
 def _percentiles(args):
@@ -136,10 +140,8 @@ def _percentiles(args):
 
 
 def _trace(args):
-    from ..trace import show  # numpy takes a while, and other commands have no need of it
-    if args.timeline < 0:
-        raise Refused(f"--timeline must be 0 or more (is {args.timeline})")
-    show.run(args)
+    from . import trace  # numpy takes a while, and other commands have no need of it
+    trace.run(args)
 
 
 def _export(args):

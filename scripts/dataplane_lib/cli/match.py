@@ -27,6 +27,7 @@ def add(command):
     sub.add_argument("--target", default="", metavar="'OPTIONS'", help="more options of our target (default: none)")
     sub.add_argument("--guest", default="", metavar="'OPTIONS'", help="more options of both guests, such as --qemu PATH (default: none)")
     options.add_place(sub)
+    options.add_view(sub)
 
 
 def _run(args):

@@ -27,6 +27,7 @@ def add(command):
                           "the other two averaged (default: %(default)s)")
     sub.add_argument("--short", action="store_true", help="the study's short form")
     options.add_factors(sub)
+    options.add_view(sub)
     options.add(sub, "target options of both arms (default: the study's)")
 
 

@@ -5,6 +5,7 @@ import argparse
 
 from .. import units
 from ..model import metrics, study, studyfile, targets
+from ..report import terminal
 from ..run import client
 from ..errors import Refused
 
@@ -66,8 +67,8 @@ def add_primary(sub, default):
 
 def add_view(sub):
     """Give SUB how much of a result is printed."""
-    sub.add_argument("-v", "--verbose", action="store_true", help="print every warning, and all arms (default: their number)")
-    sub.add_argument("--wide", action="store_true", help="print the other columns too: latency, CPU, notifications (default: at most 80 columns)")
+    sub.add_argument("-v", "--verbose", action="store_true", help="print every warning, sentence and arm (default: a summary)")
+    sub.add_argument("--wide", action="store_true", help="print all columns: latency, CPU, notifications (default: at most 80 characters a line)")
 
 
 def pair(text, option, form="NAME=VALUE"):
@@ -121,3 +122,8 @@ def finish(chosen, args):
     if args.client is not None:
         chosen.clients = client.parse(args.client)
         client.check_study(chosen)
+
+
+def view(args):
+    """What add_view() took."""
+    return terminal.View(args.wide, args.verbose)

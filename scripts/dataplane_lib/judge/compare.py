@@ -8,7 +8,7 @@ from .. import files, units
 from . import verdict
 from ..model import guest_arm
 from ..read import digest, store
-from ..report import verdict_table, write
+from ..report import write
 from ..stats import few, ranks
 from ..errors import Refused
 
@@ -19,7 +19,7 @@ _SETTINGS = ("runtime", "ramp", "variables", "file", "pin")
 
 
 def compare(before, after, argv, out=None):
-    """Compare the result directory AFTER with BEFORE: print it, and write a report into OUT."""
+    """Compare the result directory AFTER with BEFORE, and write a report into OUT; returns (what both are together, the report's directory)."""
     if before == after:
         raise Refused(f"{before}: the same result is given twice")
     stored = [store.load(path) for path in (before, after)]
@@ -36,14 +36,12 @@ def compare(before, after, argv, out=None):
     target = files.result_directory(f"compare-{results[0]['study']['name']}", out)
     combined, runs = _combined(results, stored, pairs, (before, after), target, argv)
     combined["warnings"] = notes + combined["warnings"]
+    combined["compared"] = first
     combined["verdict"] = {"level": ranks.LEVEL, "sentences": _sentences(pairs, found),
                            "arms": [{"name": a["name"], "lines": [line.record() for line in one.lines]}
                                     for (a, _), one in zip(pairs, found)]}
     write.write(combined, target, runs)
-    first, *rest = combined["warnings"]
-    print("\n".join([f"! {first}", combined["study"]["title"], "", *verdict_table.lines(combined)]))
-    print("\n".join(f"! {text}" for text in rest))
-    print(f"report: {target / 'report.html'}")
+    return combined, target
 
 
 def hosts(one, two):
@@ -53,7 +51,7 @@ def hosts(one, two):
               for k in dict.fromkeys([*facts[0], *facts[1]]) if facts[0].get(k) != facts[1].get(k)]
     if differ:
         return f"the hosts or their software differ, and with them the figures may: {'; '.join(differ)}"
-    return f"all {len(facts[0])} facts known about the two hosts are the same; that they were in the same mood is not known"
+    return f"all {len(facts[0])} facts known about the two hosts are the same; load and temperature are not compared"
 
 
 def _matched(one, two, before, after):

@@ -77,7 +77,7 @@ def _table(points, peer, ours, none):
         for who in ours:
             row += [_figure(arms[who], none), "-" if none else f"{ratios[who]:.2f}"]
         rows.append(row + [units.short(shape.value(arms[who], "target_us_per_io")) for who in (peer, *ours)])
-    return {"title": "Point by point", "top": top, "head": head, "rows": rows,
+    return {"title": "Point by point", "optional": list(range(len(head) - 1 - len(ours), len(head)))[::-1], "top": top, "head": head, "rows": rows,
             "note": f"A ratio is the target's IOPS against those of {peer}, the median of runs made after each other; '{match.TARGET}' is ours as it is"
                     + (f", '{match.FITTED}' ours with the fitted costs." if match.FITTED in ours else ".")}
 

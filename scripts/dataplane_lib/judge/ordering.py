@@ -77,7 +77,7 @@ def _order(result, arms, order):
 
 
 def _change(found):
-    unit = "%" if found.kind == "ratio" else ""
+    unit = " %" if found.kind == "ratio" else ""
     return f"{found.estimate:+.1f}{unit} [{found.low:+.1f}, {found.high:+.1f}]"
 
 

@@ -3,20 +3,23 @@
 
 import os
 import shlex
-from html import escape
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+import jinja2
+from markupsafe import Markup, escape
+
 from .. import files, paths, units
 from ..judge import summary
-from ..model import shape
+from ..model import device, shape
 from ..read import store
-from . import page_table, table, verdict_table
+from . import page_table, picture, table, verdict_table
 
 _SAMPLES = ("Samples are IOPS of all jobs at work, one a second unless the study says otherwise, those of all runs together; 'max/min' "
             "is the fastest job against the slowest. CPU and context switches of the target are those of the whole "
             "process and its children, sampled while the jobs ran.")
-# What lies beside the page, in the order in which one would ask for it.
+# What is beside the page, what is asked for most first.
 _FILES = ("job.fio", "study.toml", store.FILE, "meta.json", "result.json", "result.csv", "plot.svg", "plot.png")
 # Of a sentence of more characters than this only so many of its parts are shown.
 _LONG, _FIRST = 600, 4
@@ -28,95 +31,82 @@ def write(result, pictures, path):
 
 
 def render(result, pictures, place):
-    """The page's text; PLACE is where it will be, and what is there is linked."""
+    """The page's text: conclusions, one picture, then the rest; PLACE is where it will be, and what is there is linked."""
     study = result["study"]
-    title = study["title"] or study["name"]
-    parts = _head(title, study["question"])
-    parts.append(_list(summary.sentences(result), "summary"))
-    if result["warnings"]:
-        parts.append(_list(result["warnings"], "warnings"))
-    if "verdict" in result:
-        heads, rows = verdict_table.table(result)
-        parts += ["<h2>Verdict</h2>", page_table.table(None, heads, rows), _note(verdict_table.legend(result))]
-        spans = verdict_table.percentiles(result)
-        if spans:
-            parts += [page_table.table(None, *spans), _note("Percentiles of all runs' histograms added up, with the interval over runs.")]
-    for one in result.get("told", {}).get("tables", ()):
-        parts += [f"<h2>{escape(one['title'])}</h2>", page_table.table(one["top"], one["head"], one["rows"]), _note(one["note"])]
-    parts += ["<h2>Pictures</h2>", *map(_picture, pictures)]
-    both = table.side_by_side(result)
-    if both:
-        parts += ["<h2>Side by side</h2>", page_table.table(*both)]
-    parts += ["<h2>All figures</h2>", page_table.table(*table.full(result)), _note(_legend(result))]
-    steady = table.sampled(result)
-    if steady:
-        parts += ["<h2>How steady, and at what cost</h2>", page_table.table(*steady), _note(_SAMPLES)]
-    if study["look_for"]:
-        parts += ["<h2>What to look for</h2>", _paragraphs(study["look_for"])]
-    parts += ["<h2>How it was run</h2>", _facts(_settings(result)), "<h2>Host</h2>", _facts(result["host"]),
-              "<h2>To do it again</h2>", _again(result, place), "<h2>Files</h2>", _links(place, _FILES), _runs(result, place)]
-    return _document(title, parts)
+    return _rendered("page.html.j2", **_titled(study, result.get("has_target", True)), conclusions=_sentences(summary.sentences(result)),
+                     warnings=_sentences(result["warnings"]), tables=_tables(result), look_for=[p for p in study["look_for"].split("\n\n") if p],
+                     pictures=[picture.Picture(one.caption, Markup(one.svg)) for one in pictures],
+                     settings=_facts(_settings(result)), host=_facts(result["host"]), command=result["command"], versions=_versions(result),
+                     again=_again(place), files=_links(place, _FILES), every_run=_runs(result, place))
 
 
 def write_refused(meta, reason, path):
     """Write a page to PATH that says that this result is none, and where to look why."""
-    study = meta["study"]
-    title = study["title"] or study["name"]
-    parts = _head(title, study["question"])
-    parts += [_list([f"This is no result: {reason}", "What there is of figures is in the raw files, and cannot be trusted."], "warnings"),
-              "<h2>Host</h2>", _facts(meta["host"]), "<h2>To do it again</h2>", f"<pre>{escape(meta['command'])}</pre>",
-              "<h2>Files</h2>", _links(path.parent, _FILES[:4]), _raw(path.parent, [])]
-    files.write_whole(path, _document(title, parts))
+    warnings = [f"Not a result: {reason}", "The figures in the raw files cannot be trusted."]
+    files.write_whole(path, _rendered("refused.html.j2", **_titled(meta["study"], meta.get("has_target", True)), warnings=_sentences(warnings),
+                                      host=_facts(meta["host"]), command=meta["command"], files=_links(path.parent, _FILES[:4]),
+                                      every_run=_raw(path.parent, [])))
 
 
-def _document(title, parts):
+def _tables(result):
+    """Every table of the result, as the template draws it: what answers the question first."""
+    out = []
+
+    def add(one, title="", note=""):
+        if one:
+            one.note = note or one.note
+            out.append(page_table.laid(one, title))
+    if "verdict" in result:
+        add(verdict_table.table(result), "Verdict")
+        add(verdict_table.percentiles(result), "Percentiles", "Of all runs' histograms added up, with the interval over runs.")
+    for one in table.told(result) if "told" in result else ():
+        add(one)
+    add(table.side_by_side(result), "Side by side")
+    add(table.full(result), "All figures", _legend(result))
+    add(table.sampled(result), "Steadiness and cost", _SAMPLES)
+    return out
+
+
+@dataclass
+class Sentence:
+    """A sentence; of a long list in it only START is shown at once, REST are its other parts."""
+    start: str
+    rest: list
+
+
+@dataclass
+class Link:
+    """A file beside the page."""
+    href: str
+    name: str
+
+
+def _rendered(template, **parts):
     own = Path(__file__).parent
-    style, script = ((own / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    body = "\n".join(part for part in parts if part)
-    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{escape(title)}</title>\n<style>\n{style}</style></head>\n<body>\n{body}\n<script>\n{script}</script>\n</body></html>\n")
+    style, script = (Markup((own / name).read_text(encoding="utf-8")) for name in ("page.css", "page.js"))
+    looks = jinja2.Environment(loader=jinja2.FileSystemLoader(own), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                               undefined=jinja2.StrictUndefined)
+    return looks.get_template(template).render(style=style, script=script, **parts)
 
 
-def _head(title, question):
-    return [f"<h1>{escape(title)}</h1>", f'<p class="question">{escape(question)}</p>' if question else ""]
+def _titled(study, has_target):
+    return {"title": study["title"] or study["name"], "question": study["question"], "setup": device.described(study, has_target)}
 
 
-def _picture(picture):
-    return f"<figure>{picture.wide}{picture.narrow}<figcaption>{escape(picture.caption)}</figcaption></figure>"
-
-
-def _list(items, kind):
-    lines = "\n".join(f"<li>{_sentence(text)}</li>" for text in items)
-    return f'<ul class="{kind}">\n{lines}\n</ul>'
+def _sentences(texts):
+    return [_sentence(text) for text in texts]
 
 
 def _sentence(text):
-    """A sentence; of a long list in it only the start is shown at once."""
     parts = text.split("; ")
     if len(text) <= _LONG or len(parts) <= _FIRST + 1:
-        return escape(text)
-    start, rest = "; ".join(parts[:_FIRST]), parts[_FIRST:]
-    return f"{escape(start)}; <details><summary>and {len(rest)} more</summary>{escape('; '.join(rest))}</details>"
-
-
-def _note(text):
-    return f'<p class="note">{escape(text)}</p>'
-
-
-def _paragraphs(text):
-    return "\n".join(f"<p>{escape(p)}</p>" for p in text.split("\n\n"))
+        return Sentence(text, [])
+    return Sentence("; ".join(parts[:_FIRST]), parts[_FIRST:])
 
 
 def _facts(facts):
-    lines = "\n".join(f"<tr><td>{escape(k)}</td><td>{_value(v)}</td></tr>" for k, v in facts.items())
-    return f'<table class="facts">\n{lines}\n</table>'
-
-
-def _value(value):
-    if isinstance(value, tuple):
-        return f"<code>{escape(value[0])}</code>"
-    return escape(str(value))
+    """[(name, text, or (text,) of what a shell would read)]."""
+    return [(k, v if isinstance(v, tuple) else str(v)) for k, v in facts.items()]
 
 
 def _legend(result):
@@ -187,28 +177,24 @@ def _rtt(result):
             "measured before and after every run")
 
 
-def _again(result, place):
-    """The command that made this, and the one that makes the page anew."""
-    with_what = [f"{name}{result['host'][key]}" for name, key in (("fio-dataplane at ", "fio-dataplane"), ("", "fio"))
-                 if result["host"].get(key)]
-    out = f"<pre>{escape(result['command'])}</pre>" + (_note(f"It was made with {', '.join(with_what)}.") if with_what else "")
-    if store.holds_result(place):
-        # A result under results/ is known by its name.
-        name = escape(shlex.quote(place.name if place.parent == paths.results() else str(place)))
-        out += f"<p>This page anew from its runs, and latency distributions of it:</p><pre>dataplane report {name}\n"
-        out += f"dataplane percentiles {name}</pre>"
-    return out
+def _versions(result):
+    """What made it."""
+    known = [f"{name}{result['host'][key]}" for name, key in (("fio-dataplane at ", "fio-dataplane"), ("", "fio")) if result["host"].get(key)]
+    return f"It was made with {', '.join(known)}." if known else ""
 
 
-def _link(path, text):
-    return f'<a href="{quote(path)}">{escape(text)}</a>'
+def _again(place):
+    """What a result is called on the command line that makes the page anew: one under results/ is known by its name."""
+    if not store.holds_result(place):
+        return ""
+    return shlex.quote(place.name if place.parent == paths.results() else str(place))
 
 
 def _links(place, names):
-    found = [_link(name, name) for name in names if (place / name).exists()]
+    found = [name for name in names if (place / name).exists()]
     # Job files of choices lie beside the study's own.
-    found += [_link(p.name, p.name) for p in sorted(place.glob("*.fio")) if p.name not in names]
-    return f"<p class=\"files\">{' '.join(found)}</p>" if found else ""
+    found += [p.name for p in sorted(place.glob("*.fio")) if p.name not in names]
+    return [Link(quote(name), name) for name in found]
 
 
 def _runs(result, place):
@@ -227,13 +213,17 @@ def _raw(place, known, key=None):
     cells = []
     for name, run in sorted(rows, key=lambda row: row[0]):
         directory = place / name
-        files = " ".join(_link(f"{name}/{file}", file) for file in sorted(os.listdir(directory))) if directory.is_dir() else "gone"
-        cells.append([Path(name).name, *_run(run, key), *([page_table.Html(files)] if kept else [])])
+        beside = sorted(os.listdir(directory)) if directory.is_dir() else []
+        links = page_table.Html(" ").join(_link(f"{name}/{file}", file) for file in beside) if beside else "gone"
+        cells.append([Path(name).name, *_run(run, key), *([links] if kept else [])])
     if not cells:
-        return ""
+        return None
     heads = ["run", *page_table.run_heads(key), *(["raw files"] if kept else [])]
-    return (f'<details class="screen"><summary>Every run{" and its raw files" if kept else ""} ({len(cells)})</summary>'
-            f"{page_table.table(None, heads, cells)}</details>")
+    return page_table.laid(table.Table(heads, cells), f"Every run{' and its raw files' if kept else ''} ({len(cells)})")
+
+
+def _link(path, text):
+    return page_table.Html(f'<a href="{quote(path)}">{escape(text)}</a>')
 
 
 def _run(run, key):

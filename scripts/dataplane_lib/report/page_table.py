@@ -1,53 +1,68 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tables of the page: they scroll by themselves where they are wide, and page.js makes them sort."""
+"""A table for the page, made of a table.Table: which cells are figures, which are words. page.js makes it sort."""
 
-import re
-from html import escape
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
 
 from .. import units
 from ..model import metrics
 
-_NUMBER = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]+)?)(ns|us|ms|[kKmMgGs]|)(?=[% ]|\.\.|$)")
 # Words of more characters than this may be broken into lines.
 _LONG = 24
 _NOTHING = ("", "-", "baseline", "gone")
 
 
-class Html(str):
+class Html(Markup):
     """A cell that is HTML already."""
 
 
-def table(top, heads, rows):
-    """TOP are headings over several columns, or None; HEADS and ROWS are lists of text."""
-    words = [_wordy([row[i] for row in rows]) for i in range(len(heads))]
-    out = ['<div class="wide" tabindex="0"><table class="sort"><thead>']
-    if top and any(top):
-        out.append("<tr>" + "".join(_groups(top)) + "</tr>")
-    out.append("<tr>" + "".join(_cell("th", c, w) for c, w in zip(heads, words)) + "</tr></thead><tbody>")
-    for row in rows:
-        mark = ' class="baseline"' if "baseline" in row else ""
-        out.append(f"<tr{mark}>" + "".join(_cell("td", c, w) for c, w in zip(row, words)) + "</tr>")
-    return "\n".join(out + ["</tbody></table></div>"])
+@dataclass
+class Cell:
+    """TEXT with its attributes: KINDS of the class, and the VALUE that page.js sorts by."""
+    text: str
+    kinds: str = ""
+    value: str = ""
+
+
+@dataclass
+class Row:
+    """CELLS of a row; BASELINE where it is that."""
+    cells: list
+    baseline: bool
+
+
+@dataclass
+class Group:
+    """A heading over SPAN columns."""
+    text: str
+    span: int
+
+
+@dataclass
+class Laid:
+    """A table.Table as the template draws it."""
+    title: str
+    over: list
+    head: list
+    rows: list
+    note: str
+
+
+def laid(one, title=""):
+    """The Table ONE for the template; TITLE replaces its own."""
+    words = [_wordy([row[i] for row in one.rows]) for i in range(len(one.head))]
+    over = _groups(one.top) if any(one.top) else []
+    head = [Cell(text, _kinds(["word"] if word else [])) for text, word in zip(one.head, words)]
+    rows = [Row([_cell(c, w) for c, w in zip(row, words)], "baseline" in row) for row in one.rows]
+    return Laid(title or one.title, over, head, rows, one.note)
 
 
 def run_heads(key):
-    """Headings of what is told of a run; KEY is the primary metric, None where nothing is."""
+    """Headings of what is said of a run; KEY is the primary metric, None where nothing is."""
     if key is None:
         return []
     return [metrics.BY_KEY[key].label, "rtt before, ns", "after", "others, % of a CPU", "marks"]
-
-
-def value(text):
-    """What a cell is sorted by where it is a figure: 38.1k, +3.1 %, 25.0k..25.2k, 40+12; else None."""
-    text = text.strip("()!")
-    both = re.fullmatch(r"([0-9]+)\+([0-9]+)", text)
-    if both:
-        return float(both[1]) + float(both[2])
-    match = _NUMBER.match(text)
-    if not match:
-        return None
-    number = units.number(match[2] + match[3])
-    return -number if match[1] == "-" else number
 
 
 def _wordy(cells):
@@ -55,8 +70,8 @@ def _wordy(cells):
 
     A word among figures (a baseline's 'off') makes none.
     """
-    told = [c for c in cells if isinstance(c, Html) or c not in _NOTHING]
-    return 2 * sum(isinstance(c, Html) or value(c) is None or len(c) > _LONG for c in told) > len(told)
+    known = [c for c in cells if isinstance(c, Html) or c not in _NOTHING]
+    return 2 * sum(isinstance(c, Html) or units.leading(c) is None or len(c) > _LONG for c in known) > len(known)
 
 
 def _groups(top):
@@ -64,18 +79,19 @@ def _groups(top):
     spans = []
     for text in top:
         if text or not spans:
-            spans.append([text, 1])
+            spans.append(Group(text, 1))
         else:
-            spans[-1][1] += 1
-    return [f'<th class="group" colspan="{n}">{escape(t)}</th>' for t, n in spans]
+            spans[-1].span += 1
+    return spans
 
 
-def _cell(tag, cell, word):
-    number = None if isinstance(cell, Html) or tag == "th" else value(cell)
+def _cell(cell, word):
+    number = None if isinstance(cell, Html) else units.leading(cell)
     kinds = ["word"] if word else []
     if word and number is None and len(cell) > _LONG and not isinstance(cell, Html):
         kinds.append("long")
-    attributes = f' class="{" ".join(kinds)}"' if kinds else ""
-    if number is not None:
-        attributes += f' data-v="{number:.10g}"'
-    return f"<{tag}{attributes}>{cell if isinstance(cell, Html) else escape(cell)}</{tag}>"
+    return Cell(cell, _kinds(kinds), Markup(f' data-v="{number:.10g}"') if number is not None else "")
+
+
+def _kinds(kinds):
+    return Markup(f' class="{escape(" ".join(kinds))}"') if kinds else ""

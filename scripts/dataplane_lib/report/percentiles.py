@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import units
 from ..model import metrics, shape
 from ..read import digest, store
-from . import percentiles_plot, picture, plot, table
+from . import percentiles_plot, picture, plot, table, terminal
 from ..stats import pooled
 from ..errors import Refused
 from .percentiles_plot import TOLD
@@ -30,11 +30,11 @@ class Curve:
         return sum(sum(h.values()) for h in self.histograms)
 
     def enough(self, p):
-        """May P be told?"""
+        """Are there I/Os enough for P?"""
         return metrics.beyond(self.total, p) >= metrics.FEWEST_BEYOND
 
     def intervals(self, ps):
-        """{p: pooled.Percentile} of those of PS that may be told."""
+        """{p: pooled.Percentile} of those of PS that have I/Os enough."""
         told = [p for p in ps if self.enough(p)]
         return pooled.intervals(self.histograms, told) if told else {}
 
@@ -89,10 +89,10 @@ def for_page(result, runs):
         arms = [a for n, a in enumerate(picked) if a not in picked[:n]]
         which = f" Of {len(result['arms'])} arms the baseline, the best and the worst by {metric.label}."
     curves, pyplot = of_arms(result, arms, runs), picture.pyplot()
-    out = [plot.both(pyplot, "Latencies of all jobs and runs together; the band is the interval over runs. A curve ends where fewer than "
-                     f"{metrics.FEWEST_BEYOND} I/Os lie beyond.{which}", percentiles_plot.distribution, curves, "latency")]
+    out = [plot.drawn(pyplot, "Latencies of all jobs and runs together; the band is the interval over runs. A curve ends where fewer than "
+                     f"{metrics.FEWEST_BEYOND} I/Os are above it.{which}", percentiles_plot.distribution, curves, "latency")]
     if percentiles_plot.panels(curves):
-        out.append(plot.both(pyplot, "Latencies over time, from fio's logs; the band goes from the lowest run to the highest." + which,
+        out.append(plot.drawn(pyplot, "Latencies over time, from fio's logs; the band goes from the lowest run to the highest." + which,
                              percentiles_plot.over_time, curves, "time"))
     return out
 
@@ -119,9 +119,9 @@ def _stem(places, out):
 def _write(curves, stem):
     """Write the pictures; their paths."""
     pyplot = picture.pyplot()
-    drawn = [(stem.name, *percentiles_plot.distribution(curves, pyplot, picture.WIDE))]
+    drawn = [(stem.name, *percentiles_plot.distribution(curves, pyplot))]
     if percentiles_plot.panels(curves):
-        drawn.append((f"{stem.name}-time", *percentiles_plot.over_time(curves, pyplot, picture.WIDE)))
+        drawn.append((f"{stem.name}-time", *percentiles_plot.over_time(curves, pyplot)))
     paths = []
     try:
         for name, figure, tips in drawn:
@@ -137,19 +137,19 @@ def _write(curves, stem):
 def lines(curves):
     """What the terminal shows."""
     letters = [chr(ord("A") + i) for i in range(len(curves))]
-    out = ["latency (lat, in us) of all jobs and runs together [interval over runs]", ""]
+    out = ["latency (lat) of all jobs and runs together [interval over runs]", ""]
     out += [f"{letter}  {curve.name}: {_runs(curve)}, {curve.total} I/Os" for letter, curve in zip(letters, curves)]
     found = [curve.intervals(TOLD) for curve in curves]
-    rows = [[f"p{p:g}", *(_cell(curve, told, p) for curve, told in zip(curves, found))] for p in TOLD]
-    out += ["", *table.aligned([["", *letters]], rows), ""]
+    rows = [[f"p{p:g}", *(_cell(curve, known, p) for curve, known in zip(curves, found))] for p in TOLD]
+    out += ["", *terminal.lines(table.Table(["", *letters], rows)), ""]
     notes = {}
-    for letter, curve, told in zip(letters, curves, found):
-        for note in sorted({n for one in told.values() for n in one.notes}):
+    for letter, curve, known in zip(letters, curves, found):
+        for note in sorted({n for one in known.values() for n in one.notes}):
             notes.setdefault(note, []).append(letter)
         missing = [p for p in TOLD if not curve.enough(p)]
         if missing:
-            notes.setdefault(f"{_few(missing)} not told: fewer than {metrics.FEWEST_BEYOND} I/Os lie beyond "
-                             f"(p{missing[0]:g} wants {metrics.FEWEST_BEYOND / (100 - missing[0]) * 100:,.0f} I/Os)", []).append(letter)
+            notes.setdefault(f"{_few(missing)} left out: fewer than {metrics.FEWEST_BEYOND} samples above "
+                             f"(p{missing[0]:g} needs {metrics.FEWEST_BEYOND / (100 - missing[0]) * 100:,.0f} I/Os)", []).append(letter)
     out += [f"! {', '.join(who)}: {note}" for note, who in notes.items()]
     if not percentiles_plot.panels(curves):
         out.append("* no latency logs, so nothing over time: a job file keeps them with write_hist_log=${iops_log} and "
@@ -159,19 +159,17 @@ def lines(curves):
 
 def _few(missing):
     names = [f"p{p:g}" for p in missing]
-    return names[0] + (f" to {names[-1]}" if len(names) > 1 else "") + (" are" if len(names) > 1 else " is")
+    return names[0] + (f" to {names[-1]}" if len(names) > 1 else "")
 
 
 def _runs(curve):
     return f"{len(curve.histograms)} {'run' if len(curve.histograms) == 1 else 'runs'}"
 
 
-def _cell(curve, told, p):
-    if p not in told:
-        return f"- ({metrics.beyond(curve.total, p):.2g} beyond)"
-    return text(told[p])
+def _cell(curve, known, p):
+    return text(known[p]) if p in known else f"- ({metrics.beyond(curve.total, p):.2g} above)"
 
 
 def text(found):
-    """'116 [114, 118]' in us."""
-    return f"{units.short(found.value / 1000)} [{units.short(found.low / 1000)}, {units.short(found.high / 1000)}]"
+    """'116 µs [114 µs, 118 µs]'."""
+    return f"{units.time(found.value)} [{units.time(found.low)}, {units.time(found.high)}]"

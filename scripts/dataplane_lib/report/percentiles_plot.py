@@ -24,10 +24,9 @@ def _place(p):
     return -math.log10(1 - p / 100)
 
 
-def distribution(curves, pyplot, size):
-    """(figure, tips) of the latency at each percentile, as far as each curve has I/Os enough; the marks are at TOLD."""
-    wide = size is picture.WIDE
-    figure, axis = pyplot.subplots(figsize=(size.width, (5.0 if wide else 4.0) + 0.2 * len(curves)), layout="constrained")
+def distribution(curves, pyplot):
+    """(figure, tips) of the latency at each percentile, up to where each curve has too few I/Os; the marks are at TOLD."""
+    figure, axis = pyplot.subplots(figsize=(picture.WIDTH, 4.0 + 0.2 * len(curves)), layout="constrained")
     tips = Tips()
     for i, curve in enumerate(curves):
         end = min(_place(max(TOLD)), math.log10(max(curve.total / metrics.FEWEST_BEYOND, 1)))
@@ -43,23 +42,23 @@ def distribution(curves, pyplot, size):
         marks = [p for p in TOLD if p in found]
         line, = axis.plot([_place(p) for p in marks], [found[p].value / 1000 for p in marks], color=colour(i), marker=picture.mark(i),
                           markersize=5, linestyle="")
-        axis.plot([], [], color=colour(i), marker=picture.mark(i), markersize=5, label=_label(curve, size))
-        tips.add(line, [f"{curve.name}\np{p:g}: {units.short(found[p].value / 1000, 4)} us "
-                        f"({units.short(found[p].low / 1000)} to {units.short(found[p].high / 1000)})" for p in marks])
+        axis.plot([], [], color=colour(i), marker=picture.mark(i), markersize=5, label=_label(curve))
+        tips.add(line, [f"{curve.name}\np{p:g}: {units.time(found[p].value)} "
+                        f"({units.time(found[p].low)} to {units.time(found[p].high)})" for p in marks])
     axis.set_yscale("log")
     axis.yaxis.set_major_locator(_ticks())
     axis.yaxis.set_minor_locator(pyplot.NullLocator())
     axis.yaxis.set_major_formatter(lambda value, _: units.short(value) if value < 1000 else f"{value / 1000:g}k")
     axis.set_xticks([0, *map(_place, TOLD)], ["0", *(f"{p:g}" for p in TOLD)])
     axis.set_xlim(0, _place(max(TOLD)) + 0.05)
-    axis.set_xlabel("percentile" + (", on an axis that gives every nine the same room" if wide else ""))
-    axis.set_ylabel("latency, us")
-    plot.legend(axis, size)
+    axis.set_xlabel("percentile (each nine has the same room)")
+    axis.set_ylabel("latency, µs")
+    plot.legend(axis)
     return figure, tips
 
 
-def _label(curve, size):
-    return picture.shortened(curve.name, 60 if size is picture.WIDE else 38)
+def _label(curve):
+    return picture.shortened(curve.name, 44)
 
 
 def _ticks():
@@ -75,12 +74,12 @@ def panels(curves):
     return [p for p in _OVER_TIME if any(_series(curve, p) for curve in kept)]
 
 
-def over_time(curves, pyplot, size):
+def over_time(curves, pyplot):
     """(figure, tips) of percentiles window by window, or of means where the logs hold no more."""
     kept = [(i, curve) for i, curve in enumerate(curves) if curve.logs]
     ps = panels(curves)
     figure, axes = pyplot.subplots(len(ps), 1, sharex=True, squeeze=False, layout="constrained",
-                                   figsize=(size.width, 0.8 + 2.3 * len(ps) + 0.2 * len(kept)))
+                                   figsize=(picture.WIDTH, 0.8 + 2.3 * len(ps) + 0.2 * len(kept)))
     tips = Tips()
     for axis, p in zip(axes[:, 0], ps):
         for i, curve in kept:
@@ -90,15 +89,15 @@ def over_time(curves, pyplot, size):
             xs, middle, low, high = (list(column) for column in zip(*found))
             axis.fill_between(xs, low, high, color=colour(i), alpha=0.2, linewidth=0)
             line, = axis.plot(xs, middle, color=colour(i), marker=picture.mark(i), markersize=4 if len(xs) <= 60 else 2,
-                              label=_label(curve, size))
+                              label=_label(curve))
             what = "mean" if p is None else f"p{p:g}"
-            tips.add(line, [f"{curve.name}, {x:.3g} s\n{what} {units.short(y, 4)} us ({units.short(a)} to {units.short(b)} in the runs)"
+            tips.add(line, [f"{curve.name}, {x:.3g} s\n{what} {units.time(1000 * y)} ({units.time(1000 * a)} to {units.time(1000 * b)} in the runs)"
                             for x, y, a, b in found])
         kinds = sorted({log.kind for _, curve in kept for log in curve.logs})
-        axis.set_ylabel(f"{'/'.join(kinds)} {'mean' if p is None else f'p{p:g}'}, us")
+        axis.set_ylabel(f"{'/'.join(kinds)} {'mean' if p is None else f'p{p:g}'}, µs")
         axis.set_ylim(bottom=0)
         axis.yaxis.set_major_formatter(lambda value, _: units.short(value) if value < 1000 else f"{value / 1000:g}k")
-    plot.legend(axes[0][0], size)
+    plot.legend(axes[0][0])
     axes[-1][0].set_xlabel("seconds since the run's first sample")
     return figure, tips
 

@@ -17,24 +17,16 @@ _NAMES = {**{c: f"var(--s{i})" for i, c in enumerate(COLOURS)},
           INK: "var(--ink)", MUTED: "var(--muted)", GRID: "var(--line)", _PAPER: "none"}
 
 
-@dataclass(frozen=True)
-class Size:
-    """WIDTH in inches, and how many characters of the usual text fit into it."""
-    name: str
-    width: float
-    chars: int
-
-
-WIDE = Size("wide", 11.0, 120)
-NARROW = Size("narrow", 4.6, 48)
+# Inches across, and how many characters of the usual text fit into it: text that fills a phone's width can be read there, and a
+# window shows two pictures beside each other. Nothing is drawn twice.
+WIDTH, CHARS = 6.4, 64
 
 
 @dataclass
 class Picture:
-    """One picture of a page, drawn for a wide and for a narrow window."""
+    """One picture of a page: an SVG that takes its colours from the page and its size from the window."""
     caption: str
-    wide: str
-    narrow: str
+    svg: str
 
 
 @dataclass
@@ -62,7 +54,7 @@ def pyplot():
     import matplotlib
     matplotlib.use("Agg")
     matplotlib.rcParams.update({
-        "svg.fonttype": "none", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False,
+        "svg.fonttype": "none", "font.size": 11, "axes.titlesize": 11, "figure.titlesize": 12, "axes.spines.top": False, "axes.spines.right": False,
         "axes.grid": True, "grid.color": GRID, "axes.axisbelow": True, "legend.frameon": False,
         "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": MUTED, "xtick.color": MUTED, "ytick.color": MUTED,
         "xtick.labelcolor": INK, "ytick.labelcolor": INK, "figure.facecolor": _PAPER, "axes.facecolor": "none",
@@ -105,15 +97,16 @@ def _title(group, texts):
         point.set("class", "tip")
 
 
-def inline(text, size, label):
-    """The SVG for a page: the page's colours and font, nothing that two pictures both have."""
+def inline(text, label):
+    """The SVG for a page: the page's colours and font, no id that nothing refers to, and no digit that nobody sees."""
     text = re.sub(r'\A.*?(?=<svg)', "", text, flags=re.S)
     text = re.sub(r'<style.*?</style>', "", text, count=1, flags=re.S)
     text = re.sub(r'#[0-9a-f]{6}', lambda m: _NAMES.get(m[0], m[0]), text)
     text = re.sub(r"font: (\d+(?:\.\d+)?)px [^;\"]*", r"font-size: \1px", text)
+    text = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda m: re.sub(r"(\.\d\d)\d+", r"\1", m[0]), text)
+    text = re.sub(r">\s+<", "><", text)
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
     text = re.sub(r' id="([^"]*)"', lambda m: m[0] if m[1] in used else "", text)
     # Round joins are what the style that was taken out asked for.
     return re.sub(r"<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>", lambda m: (
-        f'<svg class="{size.name}" xmlns="{_SVG}" xmlns:xlink="{_XLINK}" {m[1]} role="img" aria-label="{label}" '
-        'stroke-linejoin="round">'), text, count=1)
+        f'<svg xmlns="{_SVG}" xmlns:xlink="{_XLINK}" {m[1]} role="img" aria-label="{label}" stroke-linejoin="round">'), text, count=1)

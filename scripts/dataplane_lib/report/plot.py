@@ -8,7 +8,7 @@ from html import escape
 from .. import units
 from ..model import guest_arm, metrics, shape
 from . import picture, verdict_table
-from .picture import INK, MUTED, NARROW, WIDE, Tips, colour
+from .picture import CHARS, INK, MUTED, WIDTH, Tips, colour
 
 _DASHES = ("--", ":", "-.")
 
@@ -21,33 +21,27 @@ def draw(result, svg, png):
     def keep(figure, text):
         svg.write_text(text, encoding="utf-8")
         # The page has the title above the picture already; the PNG goes about alone.
-        figure.suptitle(picture.shortened(title, 110), fontsize=12)
+        figure.suptitle(picture.shortened(title, 76), fontsize=11)
         figure.savefig(png, dpi=130)
 
-    out = [both(pyplot, *_main(result), result, "main", keep)]
+    out = [drawn(pyplot, *_main(result), result, "main", keep)]
     if _changes(result):
-        out.append(both(pyplot, "What was found: the changes with their intervals. Grey: no difference found, or cannot be told.", _verdicts, result, "verdict"))
+        # What was found comes first.
+        out.insert(0, drawn(pyplot, "What was found: the changes with their intervals. Grey: no difference found, or inconclusive.", _verdicts, result, "verdict"))
     if _in_order(result):
-        out.append(both(pyplot, "Every run in the order it was made, against the median of its arm: a drift, a jump or a second mode "
+        out.append(drawn(pyplot, "Every run in the order it was made, against the median of its arm: a drift, a jump or a second mode "
                          "would show here. Hollow: marked with !.", _order, result, "order"))
     return out
 
 
-def both(pyplot, caption, function, data, name, keep=None):
-    """The picture that FUNCTION(DATA, pyplot, size) draws, for a wide window and a narrow one.
-
-    KEEP(figure, SVG text) gets the wide one.
-    """
-    texts = []
-    for size in (WIDE, NARROW):
-        figure, tips = function(data, pyplot, size)
-        salt = f"{name}-{size.name}"
-        text = picture.svg(figure, tips, salt)
-        texts.append(picture.inline(text, size, escape(caption)))
-        if keep and size is WIDE:
-            keep(figure, text)
-        pyplot.close(figure)
-    return picture.Picture(caption, *texts)
+def drawn(pyplot, caption, function, data, name, keep=None):
+    """The picture that FUNCTION(DATA, pyplot) draws. KEEP(figure, SVG text) gets it as a file has it."""
+    figure, tips = function(data, pyplot)
+    text = picture.svg(figure, tips, name)
+    if keep:
+        keep(figure, text)
+    pyplot.close(figure)
+    return picture.Picture(caption, picture.inline(text, escape(caption)))
 
 
 def _main(result):
@@ -64,8 +58,8 @@ def _told(arm, key):
     metric, entry = metrics.BY_KEY[key], arm["metrics"].get(key)
     lines = [arm["name"]]
     if entry:
-        lines.append(f"{_unit(metric)} {units.short(entry['value'], 4)}"
-                     + f" ({units.short(entry['min'])} to {units.short(entry['max'])}, {arm['runs']} runs)")
+        value, low, high = (units.quantity(entry[k], metric.unit) for k in ("value", "min", "max"))
+        lines.append(f"{metric.label} {value} ({low} to {high}, {arm['runs']} runs)")
     if not arm["baseline"] and arm["change"].get(key) is not None:
         lines.append(f"{units.percent(arm['change'][key])} against {arm['against']}")
     if shape.value(arm, "target_cpu") is not None:
@@ -77,57 +71,58 @@ def _told(arm, key):
     return "\n".join(lines)
 
 
-def _upright(result, pyplot, size):
+def _upright(result, pyplot):
     """The primary metric over the target's CPU, what is varied along x."""
     cpu = any(shape.value(a, "target_cpu") is not None for a in result["arms"])
     places, labels, name = _places(result)
     tips = Tips()
-    keys = _keys(result, size)
-    height = (7.2 if cpu else 4.4) if size is WIDE else (6.0 if cpu else 3.8)
-    figure, axes = pyplot.subplots(2 if cpu else 1, 1, sharex=True, squeeze=False, figsize=(size.width, height + 0.2 * keys),
+    keys = _keys(result)
+    height = 6.0 if cpu else 3.8
+    figure, axes = pyplot.subplots(2 if cpu else 1, 1, sharex=True, squeeze=False, figsize=(WIDTH, height + 0.2 * keys),
                                    height_ratios=(3, 2) if cpu else (1,), layout="constrained")
-    _metric(axes[0][0], result, places, size, tips)
+    _metric(axes[0][0], result, places, tips)
     if cpu:
         _cpu(axes[1][0], result, places, tips)
     last = axes[-1][0]
-    crowded = _crowded(labels, size.chars)
+    crowded = _crowded(labels, CHARS)
     last.set_xticks(list(labels), [picture.shortened(t, 24) for t in labels.values()], rotation=45 if crowded else 0,
                     ha="right" if crowded else "center", rotation_mode="anchor")
     last.set_xlabel(name)
     return figure, tips
 
 
-def _lying(result, pyplot, size):
+def _lying(result, pyplot):
     """A line an arm, workload by workload: the primary metric, and the CPU of both sides per I/O."""
     bases = [a for a in result["arms"] if a["baseline"]]
     groups = [[b, *(a for a in result["arms"] if a["against"] == b["name"] and a is not b)] for b in bases]
     apart = [k for k in bases[0]["values"] if any(b["values"].get(k) != bases[0]["values"][k] for b in bases)]
-    # On a phone an arm's name stands above its line, or it would take the room of it.
-    step = 0.28 if size is WIDE else 0.42
+    # An arm's name stands above its line, or it would take the room of it.
+    step = 0.42
     heights = [len(g) + 0.8 for g in groups]
     priced = any(shape.value(a, k) is not None for a in result["arms"] for k in ("target_us_per_io", "fio_us_per_io"))
     figure, axes = pyplot.subplots(len(groups), 1 + priced, squeeze=False, sharex="col", layout="constrained",
-                                   figsize=(size.width, 1.0 + step * sum(heights)), height_ratios=heights,
+                                   figsize=(WIDTH, 1.0 + step * sum(heights)), height_ratios=heights,
                                    **({"width_ratios": (3, 2)} if priced else {}))
     tips = Tips()
     for row, arms in zip(axes, groups):
-        row[0].set_title(picture.shortened(shape.workload(result, arms[0]), size.chars // 2), loc="left", fontsize=10)
-        _lines(row[0], result, arms, [_named(shape.differs(result, a, apart), [a]) for a in arms], size, tips)
+        row[0].set_title(picture.shortened(shape.workload(result, arms[0]), CHARS // 2), loc="left")
+        _lines(row[0], result, arms, [_named(shape.differs(result, a, apart), [a]) for a in arms], tips)
         if priced:
             _price(row[1], arms, tips)
     axes[-1][0].set_xlabel(_unit(metrics.BY_KEY[result["study"]["primary"]]))
     for axis in axes[-1]:
-        axis.locator_params(axis="x", nbins=8 if size is WIDE else 4)
+        axis.locator_params(axis="x", nbins=5)
     if priced:
-        axes[-1][1].set_xlabel("CPU us per I/O: target dark, fio light" if size is WIDE else "CPU us per I/O\ntarget dark, fio light")
+        axes[-1][1].set_xlabel("CPU per I/O, µs\ntarget dark, fio light")
     return figure, tips
 
 
 def _unit(metric):
-    return f"{metric.label}{', ' + metric.unit if metric.unit not in ('', '1/s') else ''}"
+    unit = metric.unit.replace("us", "µs")
+    return f"{metric.label}{', ' + unit if unit not in ('', '1/s') else ''}"
 
 
-def _lines(axis, result, arms, names, size, tips):
+def _lines(axis, result, arms, names, tips):
     """Medians with bars from the lowest run to the highest; the baseline's range is shaded."""
     key = result["study"]["primary"]
     for i, arm in enumerate(arms):
@@ -140,19 +135,16 @@ def _lines(axis, result, arms, names, size, tips):
     entry = arms[0]["metrics"].get(key)
     if entry:
         axis.axvspan(entry["min"], entry["max"], color=MUTED, alpha=0.15, linewidth=0)
-    _rows(axis, names, size)
+    _rows(axis, names)
     axis.xaxis.set_major_formatter(_thousands)
 
 
-def _rows(axis, names, size):
-    """NAMES down the side, or above their rows where it is narrow."""
+def _rows(axis, names):
+    """NAMES above their rows."""
     axis.set_ylim(len(names) - 0.4, -0.6)
-    if size is WIDE:
-        axis.set_yticks(range(len(names)), [picture.shortened(n, 44) for n in names])
-        return
     axis.set_yticks([])
     for i, name in enumerate(names):
-        axis.text(0.012, i - 0.24, picture.shortened(name, 40), transform=axis.get_yaxis_transform(), fontsize=8.5, va="bottom")
+        axis.text(0.012, i - 0.24, picture.shortened(name, 48), transform=axis.get_yaxis_transform(), va="bottom")
 
 
 def _price(axis, arms, tips):
@@ -162,7 +154,7 @@ def _price(axis, arms, tips):
     for bars, alpha in ((axis.barh(range(len(arms)), target, 0.55), 1), (axis.barh(range(len(arms)), fio, 0.55, left=target), 0.35)):
         for bar, arm, a, b in zip(bars, arms, target, fio):
             bar.set(color=colour(0), alpha=alpha)
-            tips.add(bar, [f"{arm['name']}\nCPU per I/O: target {a:.3g} us, fio {b:.3g} us"])
+            tips.add(bar, [f"{arm['name']}\nCPU per I/O: target {units.time(1000 * a)}, fio {units.time(1000 * b)}"])
     axis.set_yticks([])
     axis.set_ylim(len(arms) - 0.4, -0.6)
 
@@ -200,7 +192,7 @@ def _places(result):
     return places, {where[t]: t for t in texts}, x + unit
 
 
-def _metric(axis, result, places, size, tips):
+def _metric(axis, result, places, tips):
     """Medians joined by a line, bars from the lowest run to the highest."""
     metric = metrics.BY_KEY[result["study"]["primary"]]
     for i, (label, line) in enumerate(shape.series(result)):
@@ -211,7 +203,7 @@ def _metric(axis, result, places, size, tips):
         # A value from merged bins may lie outside the range of the repeats.
         bars = [[max(0, y - e["min"]) for y, e in zip(ys, entries)],
                 [max(0, e["max"] - y) for y, e in zip(ys, entries)]]
-        drawn = axis.errorbar(xs, ys, yerr=bars, label=_named(_key(label or metric.label, size), line), color=colour(i),
+        drawn = axis.errorbar(xs, ys, yerr=bars, label=_named(_key(label or metric.label), line), color=colour(i),
                               marker=picture.mark(i), markersize=5, capsize=3, linestyle="-")
         tips.add(drawn.lines[0], [_told(a, metric.key) for a in line])
     for i, base in enumerate(shape.outside(result)):
@@ -220,11 +212,11 @@ def _metric(axis, result, places, size, tips):
             continue
         axis.axhspan(entry["min"], entry["max"], color=MUTED, alpha=0.15, linewidth=0)
         axis.axhline(entry["value"], color=MUTED, linestyle=_DASHES[i % len(_DASHES)],
-                     label=_key(f"baseline {shape.label(base['values'])}", size))
+                     label=_key(f"baseline {shape.label(base['values'])}"))
     axis.set_ylim(bottom=0)
     axis.yaxis.set_major_formatter(_thousands)
     axis.set_ylabel(_unit(metric))
-    legend(axis, size)
+    legend(axis)
 
 
 def _named(label, arms):
@@ -232,26 +224,26 @@ def _named(label, arms):
     return f"{label} ({guest_arm.NO_MEASUREMENT})" if any(a.get("no_measurement") for a in arms) else label
 
 
-def _key(text, size):
-    return picture.shortened(text, 60 if size is WIDE else 38)
+def _key(text):
+    return picture.shortened(text, 44)
 
 
-def _keys(result, size):
+def _keys(result):
     """Lines that the legend may take beyond three."""
     texts = [label for label, _ in shape.series(result)]
-    columns = _columns(len(texts), max((len(_key(t, size)) for t in texts), default=0), size)
+    columns = _columns(len(texts), max((len(_key(t)) for t in texts), default=0))
     return max(0, math.ceil(len(texts) / columns) - 3)
 
 
-def _columns(number, longest, size):
-    return max(1, min(number, size.chars // (longest + 9)))
+def _columns(number, longest):
+    return max(1, min(number, CHARS // (longest + 9)))
 
 
-def legend(axis, size):
+def legend(axis):
     """Above the axes, as many columns as its words leave room for."""
     handles, labels = axis.get_legend_handles_labels()
     if labels:
-        axis.legend(handles, labels, ncols=_columns(len(labels), max(map(len, labels)), size),
+        axis.legend(handles, labels, ncols=_columns(len(labels), max(map(len, labels))),
                     loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, borderpad=0.2)
 
 
@@ -290,20 +282,20 @@ def _changes(result):
             and all(math.isfinite(line[k]) for k in ("estimate", "low", "high"))]
 
 
-def _verdicts(result, pyplot, size):
+def _verdicts(result, pyplot):
     """Estimates with their intervals, a row a metric or an arm."""
     rows = _changes(result)
-    step = 0.28 if size is WIDE else 0.42
-    figure, axis = pyplot.subplots(figsize=(size.width, 0.9 + step * len(rows)), layout="constrained")
+    step = 0.42
+    figure, axis = pyplot.subplots(figsize=(WIDTH, 0.9 + step * len(rows)), layout="constrained")
     tips = Tips()
     for i, (name, line) in enumerate(rows):
         low, high = line["estimate"] - line["low"], line["high"] - line["estimate"]
         bars = axis.errorbar([line["estimate"]], [i], xerr=[[max(0, low)], [max(0, high)]], capsize=3, marker="o", markersize=5,
                              color=MUTED if line["word"] in verdict_table.NOTHING else colour(0))
-        tips.add(bars.lines[0], [f"{name}\n{units.short(line['a'])} to {units.short(line['b'])}\n{line['text']}"])
+        tips.add(bars.lines[0], [f"{name}\n{units.quantity(line['a'], metrics.BY_KEY[line['metric']].unit)} to {units.quantity(line['b'], metrics.BY_KEY[line['metric']].unit)}\n{line['text']}"])
     axis.axvline(0, color=INK, linewidth=0.8)
-    _rows(axis, [name for name, _ in rows], size)
-    axis.locator_params(axis="x", nbins=9 if size is WIDE else 4)
+    _rows(axis, [name for name, _ in rows])
+    axis.locator_params(axis="x", nbins=6)
     axis.set_xlabel("change, %")
     return figure, tips
 
@@ -322,16 +314,16 @@ def _in_order(result):
     return [(n, r, 100 * r["metrics"][key] / usual[r["arm"]]) for n, r in enumerate(ordered, 1) if r["metrics"].get(key) is not None]
 
 
-def _order(result, pyplot, size):
+def _order(result, pyplot):
     """Each run against its arm's median, along the order in which they were made."""
     key = result["study"]["primary"]
     metric, points = metrics.BY_KEY[key], _in_order(result)
-    figure, axis = pyplot.subplots(figsize=(size.width, 2.8), layout="constrained")
+    figure, axis = pyplot.subplots(figsize=(WIDTH, 2.8), layout="constrained")
     tips, names = Tips(), [a["name"] for a in result["arms"]]
     few = len(names) <= 4
     for i, name in enumerate(names if few else [None]):
         mine = [p for p in points if name in (None, p[1]["arm"])]
-        label = name and _key(name, size)
+        label = name and _key(name)
         for marked in (False, True):
             some = [p for p in mine if bool(p[1]["marks"]) == marked]
             if not some:
@@ -339,11 +331,11 @@ def _order(result, pyplot, size):
             line, = axis.plot([n for n, _, _ in some], [y for _, _, y in some], linestyle="", color=colour(i), label=label,
                               marker=picture.mark(i), markersize=5, markerfacecolor="none" if marked else colour(i))
             label = None
-            tips.add(line, ["\n".join([f"{r['arm']}, run {r['repeat']}", f"{units.short(r['metrics'][key], 4)} {metric.label}, "
+            tips.add(line, ["\n".join([f"{r['arm']}, run {r['repeat']}", f"{metric.label} {units.quantity(r['metrics'][key], metric.unit)}, "
                                        f"{y:.1f} % of its arm's median", *r["marks"]]) for _, r, y in some])
     axis.axhline(100, color=MUTED, linewidth=0.8)
     axis.set_xlabel("runs in the order of time")
     axis.set_ylabel(f"{metric.label}, % of\nits arm's median")
     axis.xaxis.get_major_locator().set_params(integer=True)
-    legend(axis, size)
+    legend(axis)
     return figure, tips

@@ -1,77 +1,41 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tables: headings and rows once, printed to a terminal or as CSV."""
+"""The tables of a result: each is described once here, and drawn by terminal.py, by the page, and as CSV."""
 
 import csv
+from dataclasses import dataclass, field
 
 from .. import units
+from ..judge import summary
 from ..model import guest_arm, metrics, shape
 
-
-# With more series than this each gets one column, and what it costs is in the table of everything.
+# With more series than this each gets one column, and what it costs is in the table of all figures.
 _WIDE = 4
+_SAME = "no difference"
 
 
-def side_by_side(result):
-    """The primary metric along x, the series beside each other: (top, head, rows).
+@dataclass
+class Table:
+    """HEAD and ROWS are text; TOP are headings over several columns, each over the empty ones after it.
 
-    None where the study has no numeric factor to go along.
+    OPTIONAL are the columns that a narrow terminal leaves out, the first one first; NOTE says what has to be known to read it.
     """
-    x = shape.along(result)
-    if not x:
-        return None
-    primary = result["study"]["primary"]
-    label = metrics.BY_KEY[primary].label
-    lines = shape.series(result)
-    if len(lines) > _WIDE:
-        return _matrix(result, x, lines, primary)
-    cpu = any(shape.value(a, "target_cpu") is not None for a in result["arms"])
-    top, head = [""], [x]
-    for name, _ in lines:
-        top += [name, ""] + ([""] if cpu else [])
-        head += [label, "change"] + (["CPU us+sy %"] if cpu else [])
-    rows = []
-    outside = shape.outside(result)
-    if outside:
-        row = [shape.label(result["study"]["baseline"])]
-        for _, arms in lines:
-            base = shape.base(result, arms[0])
-            row += _cells(base if base in outside else None, primary, cpu)
-        rows.append(row)
-    for value in sorted(result["study"]["factors"][x], key=units.number):
-        row = [value]
-        for _, arms in lines:
-            row += _cells(next((a for a in arms if a["values"][x] == value), None), primary, cpu)
-        rows.append(row)
-    return top, head, rows
+    head: list
+    rows: list
+    top: list = field(default_factory=list)
+    title: str = ""
+    note: str = ""
+    optional: list = field(default_factory=list)
 
 
-def _matrix(result, x, lines, primary):
-    """One figure a cell: x down, a column a series."""
-    names = [k for k in result["study"]["factors"] if k != x]
-    top = ["", f"{metrics.BY_KEY[primary].label} by {', '.join(names)}"] + [""] * (len(lines) - 1)
-    rows = []
-    for value in sorted(result["study"]["factors"][x], key=units.number):
-        found = (next((a for a in arms if a["values"][x] == value), None) for _, arms in lines)
-        rows.append([value] + ["" if a is None else _figure(a, primary) for a in found])
-    heads = [", ".join(arms[0]["values"].get(n, "-") for n in names) for _, arms in lines]
-    return top, [x] + heads, rows
-
-
-def _cells(arm, primary, cpu):
-    """Figure, change and CPU of one arm, empty without one."""
-    if arm is None:
-        return [""] * (3 if cpu else 2)
-    out = [_figure(arm, primary), _change(arm, primary)]
-    if cpu:
-        user, system = shape.value(arm, "target_user"), shape.value(arm, "target_system")
-        out.append("-" if user is None else f"{user:.0f}+{system:.0f}")
-    return out
-
-
-def _figure(arm, key):
-    """An arm's figure, in parentheses where it is no measurement."""
-    text = units.short(shape.value(arm, key))
+def figure(arm, key):
+    """An arm's figure with its unit where that depends on its size, in parentheses where it is no measurement."""
+    text = units.quantity(shape.value(arm, key), metrics.BY_KEY[key].unit)
     return f"({text})" if arm.get("no_measurement") else text
+
+
+def headed(metric):
+    """A metric as a heading, with the unit that its cells do not have: 'IOPS', 'bandwidth, MiB/s'."""
+    return metric.label + (f", {metric.unit}" if metric.unit and not units.in_cell(metric.unit) and metric.unit != "1/s" else "")
 
 
 def _change(arm, key):
@@ -81,41 +45,159 @@ def _change(arm, key):
     return "baseline" if arm["baseline"] else units.percent(arm["change"].get(key))
 
 
-# Heading over the column, heading, metric, digits.
+def _span(arms, key):
+    """'-4.5 to +12.4 %': the change of ARMS, from the lowest to the highest; one text where that is all there is."""
+    known = [a for a in arms if shape.value(a, key) is not None]
+    texts = list(dict.fromkeys(_change(a, key) for a in sorted(known, key=lambda a: shape.value(a, key))))
+    if len(texts) < 2:
+        return texts[0] if texts else "-"
+    return f"{texts[0].removesuffix(' %')} to {texts[-1]}"
+
+
+def _middle(arms, key):
+    """The figure of an arm; of several that share a row '~' and the one in the middle."""
+    known = sorted((a for a in arms if shape.value(a, key) is not None), key=lambda a: shape.value(a, key))
+    if not known:
+        return "-"
+    return ("~" if len(known) > 1 else "") + figure(known[(len(known) - 1) // 2], key)
+
+
+def different(result, arm):
+    """True where ARM differs from its baseline in the primary metric."""
+    metric = metrics.BY_KEY[result["study"]["primary"]]
+    return shape.measured(result, arm) and summary.verdict(arm, shape.base(result, arm), metric) != 0
+
+
+def main(result, folded=True):
+    """The one table of a result: what the terminal shows. Where FOLDED, arms without a difference share a row."""
+    if "told" in result:
+        return told(result)[0]
+    return side_by_side(result, folded) or _by_arm(result, folded)
+
+
+def told(result):
+    """The tables of a study that is reported in a form of its own."""
+    return [Table(one["head"], one["rows"], one["top"], one["title"], one["note"], one.get("optional", [])) for one in result["told"]["tables"]]
+
+
+def side_by_side(result, folded=False):
+    """The primary metric along x, the series beside each other. None where the study has no numeric factor to go along."""
+    x = shape.along(result)
+    if not x:
+        return None
+    primary, lines = result["study"]["primary"], shape.series(result)
+    points = sorted(result["study"]["factors"][x], key=units.number)
+    at = [[next((a for a in arms if a["values"][x] == value), None) for value in points] for _, arms in lines]
+    if len(lines) > _WIDE:
+        return _matrix(result, x, points, lines, at)
+    cpu = any(shape.value(a, "target_cpu") is not None for a in result["arms"])
+    top, head = [""], [x]
+    for name, _ in lines:
+        top += [name, ""] + ([""] if cpu else [])
+        head += [headed(metrics.BY_KEY[primary]), "change"] + (["CPU"] if cpu else [])
+    rows = []
+    outside = shape.outside(result)
+    if outside:
+        bases = [shape.base(result, arms[0]) for _, arms in lines]
+        rows.append([shape.label(result["study"]["baseline"]), *(c for b in bases for c in _cells([b] if b in outside else [], primary, cpu))])
+    for first, last in _stretches(result, points, at, folded):
+        row = [points[first] if first == last else f"{points[first]} to {points[last]}"]
+        for arms in at:
+            row += _cells([a for a in arms[first:last + 1] if a], primary, cpu)
+        rows.append(row)
+    step = 3 if cpu else 2
+    return Table(head, rows, top, note=_note(rows, cpu),
+                 optional=[1 + step * n + 2 for n in range(len(lines))] if cpu else [])
+
+
+def _stretches(result, points, at, folded):
+    """[(first, last)] of the rows: neighbours at which no series differs from its baseline are one, where FOLDED."""
+    out = []
+    for n in range(len(points)):
+        here = [arms[n] for arms in at if arms[n]]
+        same = folded and not any(a["baseline"] or a.get("no_measurement") or different(result, a) for a in here)
+        if same and out and out[-1][2]:
+            out[-1][1] = n
+        else:
+            out.append([n, n, same])
+    return [(first, last) for first, last, _ in out]
+
+
+def _matrix(result, x, points, lines, at):
+    """One figure a cell: x down, a column a series."""
+    primary, names = result["study"]["primary"], [k for k in result["study"]["factors"] if k != x]
+    top = ["", f"{headed(metrics.BY_KEY[primary])} by {', '.join(names)}"] + [""] * (len(lines) - 1)
+    rows = [[value] + ["" if arms[n] is None else figure(arms[n], primary) for arms in at] for n, value in enumerate(points)]
+    heads = [", ".join(arms[0]["values"].get(n, "-") for n in names) for _, arms in lines]
+    return Table([x] + heads, rows, top)
+
+
+def _cells(arms, primary, cpu):
+    """Figure, change and CPU of an arm, or of several that share a row; empty without one."""
+    if not arms:
+        return [""] * (3 if cpu else 2)
+    return [_middle(arms, primary), _span(arms, primary), *([_middle(arms, "target_cpu")] if cpu else [])]
+
+
+def _by_arm(result, folded):
+    """A row an arm: the primary metric, what it is against the baseline, and what it costs."""
+    primary = result["study"]["primary"]
+    names, cells = _labels(result)
+    columns = [c for c in (("CPU", "target_cpu"), ("CPU/I/O", "target_us_per_io"), ("QEMU CPU", "qemu_cpu"))
+               if any(shape.value(a, c[1]) is not None for a in result["arms"]) and c[1] != primary]
+    runs = result["study"].get("repeats", 2) > 1
+    head = [*names, headed(metrics.BY_KEY[primary]), "change", *(["lowest to highest run"] if runs else []), *(c[0] for c in columns)]
+
+    def row(label, arms):
+        return [*label, _middle(arms, primary) + ("!" if any(a["marked"] for a in arms) else ""), _span(arms, primary),
+                *([_runs(arms, primary)] if runs else []), *(_middle(arms, key) for _, key in columns)]
+    rows = []
+    for base in (a for a in result["arms"] if a["baseline"]):
+        arms = [a for a in result["arms"] if a["against"] == base["name"] and a is not base]
+        same = [a for a in arms if folded and not a.get("no_measurement") and not different(result, a)]
+        shown = [base, *(a for a in arms if len(same) < 2 or a not in same)]
+        rows += [row(cells[a["name"]], [a]) for a in shown]
+        if len(same) > 1:
+            rows.append(row([f"{len(same)} others: {_SAME}", *[""] * (len(names) - 1)], same))
+    at = len(names) + 2
+    return Table(head, rows, note=_note(rows, any(c[0] == "CPU" for c in columns)), optional=([at] if runs else []) + list(range(len(head) - len(columns), len(head)))[::-1])
+
+
+def _note(rows, cpu):
+    """What the signs of ROWS mean."""
+    said = {"%": "CPU is the target's, 100 % being one CPU." if cpu else "", "~": "~ is the middle of the arms that share a row.",
+            "!": "! marks arms with disturbed runs."}
+    return " ".join(text for sign, text in said.items() if text and any(sign in cell for row in rows for cell in row))
+
+
+def _runs(arms, key):
+    """'99.0k to 101k': the lowest and the highest run of ARMS."""
+    entries = [a["metrics"][key] for a in arms if a["metrics"].get(key)]
+    if not entries:
+        return "-"
+    unit = metrics.BY_KEY[key].unit
+    low, high = (units.quantity(v, unit) for v in (min(e["min"] for e in entries), max(e["max"] for e in entries)))
+    return low if low == high else f"{low} to {high}"
+
+
+# Heading over the column, heading, metric.
 _COLUMNS = (
-    ("latency us", "mean", "lat_mean_us", 3),
-    ("", "p50", "lat_p50_us", 3),
-    ("", "p99", "lat_p99_us", 3),
-    ("", "p99.9", "lat_p99.9_us", 3),
-    ("", "p99.99", "lat_p99.99_us", 3),
-    ("target %", "user", "target_user", 2),
-    ("", "sys", "target_system", 2),
-    ("fio %", "user", "fio_user", 2),
-    ("", "sys", "fio_system", 2),
-    ("QEMU %", "all", "qemu_cpu", 2),
-    ("per I/O", "us", "target_us_per_io", 3),
-    ("", "sleep", "sleeps_per_io", 2),
-    ("per s", "kicks", "kicks_per_s", 3),
-    ("", "calls", "calls_per_s", 3),
+    ("latency", "mean", "lat_mean_us"), ("", "p50", "lat_p50_us"), ("", "p99", "lat_p99_us"), ("", "p99.9", "lat_p99.9_us"),
+    ("", "p99.99", "lat_p99.99_us"),
+    ("target CPU", "user", "target_user"), ("", "sys", "target_system"), ("fio CPU", "user", "fio_user"), ("", "sys", "fio_system"),
+    ("QEMU CPU", "all", "qemu_cpu"),
+    ("per I/O", "CPU", "target_us_per_io"), ("", "sleeps", "sleeps_per_io"), ("", "kicks", "kicks_per_io"), ("", "calls", "calls_per_io"),
+    ("per s", "kicks", "kicks_per_s"), ("", "calls", "calls_per_s"),
 )
 
 
-# What the published studies of wake-ups tell, for jobs that log their IOPS.
+# What the published studies of wake-ups compare, for jobs that log their IOPS.
 _SAMPLED = (
-    ("IOPS, sample by sample", "mean", "sample_mean", 3),
-    ("", "sd", "sample_sd", 3),
-    ("", "min", "sample_min", 3),
-    ("", "max", "sample_max", 3),
-    ("lat us", "p1", "lat_p1_us", 3),
-    ("", "p99.99", "lat_p99.99_us", 3),
-    ("jobs", "max/min", "job_spread", 3),
-    ("CPU us per I/O", "fio", "fio_us_per_io", 3),
-    ("", "target", "target_us_per_io", 3),
-    ("workers", "no.", "pool_threads", 3),
-    ("", "CPU %", "worker_cpu", 3),
-    ("", "sleep/IO", "worker_sleeps_per_io", 3),
-    ("switches per I/O", "volunt.", "switches_per_io", 3),
-    ("", "invol.", "involuntary_per_io", 3),
+    ("IOPS, sample by sample", "mean", "sample_mean"), ("", "sd", "sample_sd"), ("", "min", "sample_min"), ("", "max", "sample_max"),
+    ("latency", "p1", "lat_p1_us"), ("", "p99.99", "lat_p99.99_us"), ("jobs", "max/min", "job_spread"),
+    ("CPU per I/O", "fio", "fio_us_per_io"), ("", "target", "target_us_per_io"),
+    ("workers", "no.", "pool_threads"), ("", "CPU", "worker_cpu"), ("", "sleeps/I/O", "worker_sleeps_per_io"),
+    ("switches per I/O", "volunt.", "switches_per_io"), ("", "invol.", "involuntary_per_io"),
 )
 
 
@@ -124,7 +206,7 @@ def _labels(result):
     arms = result["arms"]
     if not shape.patchy(result):
         factors = list(result["study"]["factors"])
-        names = factors + [k for k in result["study"]["baseline"] or {} if k not in factors]
+        names = factors + [k for k in result["study"].get("baseline") or {} if k not in factors]
         return names, {a["name"]: [a["values"].get(n, "-") for n in names] for a in arms}
     bases = [a["values"] for a in arms if a["baseline"]]
     apart = [k for k in bases[0] if any(b.get(k) != bases[0][k] for b in bases)]
@@ -132,84 +214,37 @@ def _labels(result):
                              for a in arms}
 
 
+def _present(result, columns):
+    return [c for c in columns if c[2] in metrics.BY_KEY and any(shape.value(a, c[2]) is not None for a in result["arms"])]
+
+
 def sampled(result):
     """One row an arm: how steady it was, and what it cost; None where no job logged its IOPS."""
     if not any(shape.value(a, "sample_mean") for a in result["arms"]):
         return None
     names, cells = _labels(result)
-    present = [c for c in _SAMPLED if any(shape.value(a, c[2]) is not None for a in result["arms"])]
-    rows = [cells[arm["name"]] + [units.short(shape.value(arm, c[2]), c[3]) for c in present]
-            for arm in result["arms"]]
-    return [""] * len(names) + [c[0] for c in present], names + [c[1] for c in present], rows
+    present = _present(result, _SAMPLED)
+    rows = [cells[arm["name"]] + [figure(arm, c[2]) for c in present] for arm in result["arms"]]
+    return Table(names + [c[1] for c in present], rows, [""] * len(names) + [c[0] for c in present])
 
 
-def full(result):
-    """One row an arm: (heads over heads, heads, rows); where there is a verdict, that alone tells changes."""
+def full(result, samples=False):
+    """One row an arm, the primary metric first; where there is a verdict, that alone has changes. SAMPLES are added to it."""
+    primary = result["study"]["primary"]
     names, cells = _labels(result)
-    told = [] if "verdict" in result else ["change"]
-    present = [c for c in _COLUMNS
-               if any(shape.value(a, c[2]) is not None for a in result["arms"])]
-    top = [""] * len(names) + ["IOPS", "", *[""] * len(told)] + [c[0] for c in present]
-    head = names + ["median", "min..max", *told] + [c[1] for c in present]
+    changes = [] if "verdict" in result else ["change"]
+    more = ["IOPS"] if primary != "iops" else []
+    present = [c for c in _present(result, _COLUMNS) if c[2] != primary]
+    present += [c for c in _present(result, _SAMPLED) if samples and c[2] not in [p[2] for p in present]]
+    metric = metrics.BY_KEY[primary]
+    top = [""] * len(names) + [headed(metric), "", *[""] * len(changes + more)] + [c[0] for c in present]
+    head = names + ["median", "lowest to highest", *changes, *more] + [c[1] for c in present]
     rows = []
     for arm in result["arms"]:
-        iops = arm["metrics"]["iops"]
-        row = list(cells[arm["name"]])
-        row += [_figure(arm, "iops") + ("!" if arm["marked"] else ""),
-                f"{units.short(iops['min'])}..{units.short(iops['max'])}", *([_change(arm, "iops")] if told else [])]
-        row += [units.short(shape.value(arm, c[2]), c[3]) for c in present]
-        rows.append(row)
-    return top, head, rows
-
-
-def aligned(heads, rows):
-    """Lines of text; words to the left, numbers to the right."""
-    everything = heads + rows
-    widths = [max(len(str(r[i])) for r in heads[-1:] + rows) for i in range(len(rows[0]))]
-    left = [units.number(rows[-1][i]) is None and rows[-1][i][:1].isalpha()
-            for i in range(len(rows[0]))]
-    out = []
-    for row in everything:
-        out.append(" ".join(_cell(str(c), widths[i], left[i]) for i, c in enumerate(row)).rstrip())
-    return [_heads(h, widths) for h in heads[:-1]] + out[len(heads) - 1:]
-
-
-def _cell(text, width, left):
-    return text.ljust(width) if left else text.rjust(width)
-
-
-def _heads(row, widths):
-    """A heading over several columns: it may run into the empty cells after it."""
-    line = ""
-    place = 0
-    for text, width in zip(row, widths):
-        if text:
-            line = (line + " ").ljust(place) + text if line else " " * place + text
-        place += width + 1
-    return line
-
-
-def told(result):
-    """What the terminal shows of a study that is told in a way of its own."""
-    out = []
-    for one in result["told"]["tables"]:
-        out += [one["title"], *aligned([one["top"], one["head"]], one["rows"]), "", *([one["note"], ""] if one["note"] else [])]
-    return out + [f"* {text}" for text in result["told"]["sentences"]]
-
-
-def terminal(result):
-    """What the terminal shows."""
-    out = []
-    both = side_by_side(result)
-    if both:
-        top, head, rows = both
-        out += aligned([top, head], rows) + [""]
-    top, head, rows = full(result)
-    out += aligned([top, head], rows)
-    steady = sampled(result)
-    if steady:
-        out += ["", *aligned(list(steady[:2]), steady[2])]
-    return out
+        row = [*cells[arm["name"]], figure(arm, primary) + ("!" if arm["marked"] else ""), _runs([arm], primary)]
+        row += [_change(arm, primary)] * len(changes) + [figure(arm, "iops")] * len(more)
+        rows.append(row + [figure(arm, c[2]) for c in present])
+    return Table(head, rows, top)
 
 
 def write_csv(result, path):

@@ -5,9 +5,8 @@ import importlib
 from contextlib import suppress
 
 from .. import files
-from ..judge import summary
 from ..read import digest, store
-from . import page, plot, table, verdict_table
+from . import page, plot, table, terminal
 from ..errors import Refused
 
 # Studies that are told in a way of their own: the module whose tell() puts sentences and tables into result["told"].
@@ -29,8 +28,8 @@ def refused(place, meta):
         page.write_refused(meta, meta["reason"], place / "report.html")
 
 
-def report(place):
-    """Write every form of the report on the result in PLACE, and print it. One of many raw files is put into one file first."""
+def report(place, view=terminal.View()):
+    """Write every form of the report on the result in PLACE, and print it as VIEW says. One of many raw files is put into one file first."""
     try:
         stored = store.load(place)
         result = digest.digest(stored)
@@ -48,17 +47,4 @@ def report(place):
     if form:
         importlib.import_module(f"dataplane_lib.{FORMS[form]}").tell(result)
     write(result, place, stored.by_name())
-    print(result["study"]["title"] or result["study"]["name"])
-    print()
-    if "verdict" in result:
-        print("\n".join(verdict_table.lines(result)))
-    elif "told" in result:
-        print("\n".join(table.told(result)))
-    else:
-        print("\n".join([*table.terminal(result), "", *(f"* {text}" for text in summary.sentences(result))]))
-    for text in result["warnings"]:
-        print(f"! {text}")
-    if result["rtt_ns"]:
-        print(f"  cache-line round trip between CPUs {result['cpus']['fio']} and "
-              f"{result['cpus']['target']}: {result['rtt_ns']:.0f} ns (median)")
-    print(f"report: {place / 'report.html'}")
+    terminal.show(result, place, view)

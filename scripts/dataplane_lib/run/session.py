@@ -10,7 +10,7 @@ from contextlib import nullcontext, suppress
 
 from .. import files, paths, units
 from ..host import cpus, system
-from ..model import peers, server, targets
+from ..model import device, peers, server, targets
 from ..read import fiojson, store
 from . import client, jobcheck, order, progress, runner
 from ..errors import NotMeasured, Refused
@@ -59,6 +59,7 @@ class Session:
         runs = self.course.expected
         _say(f"{_counted(len(arms), 'arm')}, {_counted(runs, 'run')} of about {self.each:.1f} s: "
              f"{'at least' if self.course.more else 'about'} {units.duration(self.each * runs)}")
+        _say(device.described(self.study.settings(), self.study.has_target()))
         hint = self.study.first_of_all()
         if hint:
             _say(hint)

@@ -1,36 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""dataplane trace FILE…: where the time of requests goes, as the engine, the target, or both have written it down."""
-
-import csv
-import sys
+"""Where the time of requests goes, as figures and sentences: what dataplane trace and the lifecycle study show."""
 
 import numpy as np
 
-from .. import units
-from ..report import table
-from . import records as tf, requests, stages, workload
+from . import records as tf, stages, workload
 from ..errors import Refused
 
-TIMELINE = ["us", "", "thread", "event"]
+TIMELINE = ["µs", "", "thread", "event"]
 # Of a stage
 COLUMNS = ("requests", "min", "median", "p99", "p99.9", "max", "share")
 STAGES = ["until", *COLUMNS]
-
-
-def run(args):
-    """The command."""
-    found = requests.load(args.file)
-    shown, what = of_interest(found)
-    told = digest(found, shown, what)
-    if args.csv:
-        out = csv.writer(sys.stdout, lineterminator="\n")
-        out.writerow(("stage", *COLUMNS))
-        for row in told["stages"]:
-            out.writerow([row["stage"], *(round(row[c], 3) for c in COLUMNS)])
-        return
-    print("\n".join(lines(told)))
-    for head, rows in timeline(found, shown, args.timeline) if args.timeline else ():
-        print("\n".join(["", head, *table.aligned([TIMELINE], rows)]))
 
 
 def of_interest(found):
@@ -55,49 +34,20 @@ def digest(found, shown, what):
             "different": found.different, "wrong": wrong, "lost": found.lost}
 
 
-def lines(told):
-    """What the terminal shows."""
-    rows = [stage_row(row["stage"], row) for row in told["stages"]]
-    out = ["time of a stage, from the event before, in us; share of all requests' time in %", ""]
-    out += table.aligned([STAGES], rows)
-    return out + ["", *load_lines(told), *(f"* {text}" for text in sentences(told))]
-
-
 def stage_row(stage, figures):
     """A row under STAGES: FIGURES of COLUMNS, their times in ns, as us."""
     return [stage, workload.count(figures["requests"]), *(f"{figures[c] / 1000:.2f}" for c in COLUMNS[1:-1]), f"{figures['share']:.1f}"]
-
-
-def load_lines(told):
-    """The workload as each side saw it."""
-    sides = told["load"]
-    if not sides:
-        return []
-    head = ["the workload", *sides] + (["difference"] if len(sides) == 2 else [])
-    rows = []
-    for key in workload.KEYS:
-        values = [side[key] for side in sides.values()]
-        row = [workload.LABELS[key], *(workload.text(key, v) for v in values)]
-        if len(values) == 2:
-            row.append(difference(*values))
-        rows.append(row)
-    return [*table.aligned([head], rows), ""]
-
-
-def difference(engine, target):
-    """The target's figure against the engine's, in %."""
-    return units.percent(100 * (target / engine - 1) if engine and target is not None else None)
 
 
 def sentences(told):
     """How far all that can be trusted."""
     out = []
     if told["side"] == "both":
-        out.append(f"{told['both']} requests are in the traces of both sides, of {told['engine']} that the engine and {told['target']} that the target has.")
+        out.append(f"{told['both']} requests are in both traces (engine's: {told['engine']}, target's: {told['target']}).")
     if told["different"]:
-        out.append(f"{told['different']} more have the same name at the same time and are not the same request: one side is of another run.")
+        out.append(f"{told['different']} more have the same name at the same time but are different requests: the traces are of different runs.")
     if told["lost"]:
-        out.append(f"{told['lost']} events are lost, the oldest: there is room for so many in a file, and what is told is of the time since.")
+        out.append(f"{told['lost']} oldest events are lost (the file was full); the figures cover the time since.")
     if told["wrong"]:
         out.append(f"{told['wrong']} events are earlier than what they follow: the CPUs' clocks do not agree.")
     return out

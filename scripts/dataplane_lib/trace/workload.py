@@ -8,7 +8,7 @@ from . import records as tf
 
 # What is compared.
 KEYS = ("requests", "reads", "size", "iops", "lifetime", "depth", "deepest", "busy")
-LABELS = {"requests": "requests", "reads": "reads, %", "size": "average size, bytes", "iops": "IOPS", "lifetime": "average lifetime, us",
+LABELS = {"requests": "requests", "reads": "reads, %", "size": "average size, bytes", "iops": "IOPS", "lifetime": "average lifetime, µs",
           "depth": "average queue depth", "deepest": "greatest queue depth", "busy": "utilisation, %"}
 
 

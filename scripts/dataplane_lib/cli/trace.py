@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane trace FILE…: where the time of requests goes, as the engine, the target, or both have written it down."""
+
+import csv
+import sys
+
+from .. import units
+from ..report import terminal
+from ..report.table import Table
+from ..trace import requests, show, workload
+from ..errors import Refused
+
+
+def run(args):
+    """The command."""
+    if args.timeline < 0:
+        raise Refused(f"--timeline must be 0 or more (is {args.timeline})")
+    found = requests.load(args.file)
+    shown, what = show.of_interest(found)
+    made = show.digest(found, shown, what)
+    if args.csv:
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        out.writerow(("stage", *show.COLUMNS))
+        for row in made["stages"]:
+            out.writerow([row["stage"], *(round(row[c], 3) for c in show.COLUMNS)])
+        return
+    for table in _tables(made):
+        print("\n".join([*terminal.lines(table), ""]))
+    for text in show.sentences(made):
+        print(f"* {text}")
+    for head, rows in show.timeline(found, shown, args.timeline) if args.timeline else ():
+        print("\n".join(["", *terminal.lines(Table(show.TIMELINE, rows, title=head))]))
+
+
+def _tables(made):
+    rows = [show.stage_row(row["stage"], row) for row in made["stages"]]
+    out = [Table(show.STAGES, rows, title="time of a stage, from the event before, in µs; share of all requests' time in %",
+                 optional=[show.STAGES.index("min")])]
+    return out + ([_load(made["load"])] if made["load"] else [])
+
+
+def _load(sides):
+    """The workload as each side saw it."""
+    head = ["the workload", *sides] + (["difference"] if len(sides) == 2 else [])
+    rows = []
+    for key in workload.KEYS:
+        values = [side[key] for side in sides.values()]
+        row = [workload.LABELS[key], *(workload.text(key, v) for v in values)]
+        if len(values) == 2:
+            row.append(_difference(*values))
+        rows.append(row)
+    return Table(head, rows)
+
+
+def _difference(engine, target):
+    """The target's figure against the engine's, in %."""
+    return units.percent(100 * (target / engine - 1) if engine and target is not None else None)
