@@ -14,6 +14,7 @@ from pathlib import Path
 import fakes
 import made_up
 from dataplane_lib.stats import latency
+from dataplane_lib import units
 from dataplane_lib.read import fiojson, latency_logs, store
 from dataplane_lib.report import percentiles, percentiles_plot
 from dataplane_lib.errors import RunFailed
@@ -45,12 +46,12 @@ class Command(unittest.TestCase):
         text = self.said(self.one)
         self.assertIn(f"A  x=1: 8 runs, {sum(self.merged(self.one, 'x=1').values())} I/Os", text)
         for p in (50, 99, 99.9):
-            row = re.search(rf"^p{p:g} +(\S+) \[(\S+), (\S+)\]", text, re.M)
-            value, low, high = (float(v.replace("k", "e3")) for v in row.groups())
+            row = re.search(rf"^ *p{p:g} +(\S+ \S+) \[(\S+ \S+), (\S+ \S+)\]", text, re.M)
+            value, low, high = (units.leading(v) / 1000 for v in row.groups())
             self.assertAlmostEqual(value, latency.percentile(self.merged(self.one, "x=1"), p) / 1000, delta=0.01 * value)
             self.assertTrue(low <= value <= high)
         # 2 x 8 x 20000 I/Os leave 3 beyond 99.999 %.
-        self.assertRegex(text, r"p99\.999 +- \(3\.\d beyond\)")
+        self.assertRegex(text, r"p99\.999 +- \(3\.\d above\)")
         self.assertIn("A, B: p99.999 left out: fewer than 10 samples above (p99.999 needs 1,000,000 I/Os)", text)
         for name in ("percentiles", "percentiles-time"):
             self.assertTrue((self.one / f"{name}.png").read_bytes().startswith(b"\x89PNG"))
