@@ -304,16 +304,36 @@ static int sleep_on_all(struct nbd_client *c)
 
 /*
  * A server may send a reply in pieces (nbdkit: two or three), each of which wakes us up: the
- * next one comes sooner than it takes to sleep. With several requests in flight the reply to
- * one may be there. With one there is nothing yet, and looking is in vain.
+ * next one comes sooner than it takes to sleep.
  */
-static unsigned int looks_before_sleep(const struct nbd_client *c)
+static int look_midway(struct nbd_client *c)
 {
 	const struct nbd_conn *conn = c->conn;
 
-	if (c->nr_conns == 1 && conn->path->midway && conn->path->midway(conn))
-		return LOOKS_MIDWAY;
-	return c->nr_slots - c->nr_free > 1 ? 1 : 0;
+	if (c->nr_conns > 1 || !conn->path->midway || !conn->path->midway(conn))
+		return 0;
+	for (unsigned int n = LOOKS_MIDWAY; n; n--) {
+		int ret = nbd_client_look(c);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/*
+ * With several requests in flight the reply to one may be there, unless the server sends them
+ * one by one and we are faster: it is left to that to say. With one request there is nothing yet.
+ */
+static int look_once(struct nbd_client *c)
+{
+	int ret;
+
+	if (c->nr_slots - c->nr_free < 2 || vain_skips(&c->vain_looks))
+		return 0;
+	ret = nbd_client_look(c);
+	vain_note(&c->vain_looks, ret);
+	return ret;
 }
 
 /*
@@ -322,12 +342,12 @@ static unsigned int looks_before_sleep(const struct nbd_client *c)
  */
 static int block(struct nbd_client *c)
 {
-	for (unsigned int n = looks_before_sleep(c); n; n--) {
-		int ret = nbd_client_look(c);
+	int ret = look_midway(c);
 
-		if (ret)
-			return ret;
-	}
+	if (!ret)
+		ret = look_once(c);
+	if (ret)
+		return ret;
 	c->stats.wait.sleeps++;
 	return sleep_on_all(c);
 }

@@ -140,6 +140,7 @@ struct nbd_stats {
  * @mode: block, poll or adaptive
  * @window: polling window of WAIT_ADAPTIVE
  * @vain: whether that is of use
+ * @vain_looks: whether looking before a sleep is
  * @crowd: whether a job that polls has its CPU to itself
  * @salt: for struct cover
  * @fault: what was wrong with a reply, for -EPROTO
@@ -159,6 +160,7 @@ struct nbd_client {
 	enum wait_mode mode;
 	struct poll_window window;
 	struct vain vain;
+	struct vain vain_looks;
 	struct crowd crowd;
 	uint64_t salt;
 	char fault[160];
