@@ -67,6 +67,11 @@ class Pages(unittest.TestCase):
                 self.assertIn("<svg", page)
                 self.assertNotIn("nan", re.sub(r"<script>.*", "", page, flags=re.S).lower())
 
+    def test_values_are_not_formulas(self):
+        """matplotlib would take what stands between two $ for one, and refuse this one."""
+        made_up.write(self.place, made_up.arms({"x": "$\\foo{$"}, {"x": "a_b $"}), lambda i: 50)
+        self.assertIn("$\\foo{$", report(self.place)[1])
+
     def test_percentile_of_few_ios_ends(self):
         made_up.write(self.place, made_up.arms({"x": "1"}), lambda i: 50, runs=1, ios=500)
         page = report(self.place)[1]

@@ -4,6 +4,7 @@
 import statistics
 from collections import Counter
 
+from .. import files
 from ..host import rtt
 from ..model import guest_arm, metrics, peers
 from . import fiojson, samples, store
@@ -16,6 +17,11 @@ _TOGETHER = 0.9
 
 def digest(stored):
     """Everything that a report prints, from STORED, a store.Result."""
+    with files.reading(stored.place / store.FILE):
+        return _digest(stored)
+
+
+def _digest(stored):
     header, runs, histograms = stored.header, [], {}
     for run in stored.counted():
         histograms.setdefault(run.arm, Counter()).update(run.histogram)

@@ -12,7 +12,7 @@ from .. import files
 from ..host import rtt
 from . import figures, fiojson, latency_logs, raw
 from ..errors import NotMeasured, RunFailed
-from ..model import jobfile
+from ..model import jobfile, metrics
 
 FILE = "runs.jsonl.xz"
 SCHEMA, VERSION = "fio-dataplane runs", 1
@@ -21,6 +21,10 @@ FOREIGN = 15
 # What a header holds, and of which kind it is.
 _HEADER = {"status": str, "study": dict, "host": dict, "limits_rate": list, "job_files": dict, "command": str, "started": str, "has_target": bool, "cpus": dict, "arms": list,
            "took_s": (int, float), "steal_percent": (int, float)}
+_STUDY = {"name": str, "title": str, "question": str, "look_for": str, "effect": str, "primary": str, "repeats": int, "warmup": int,
+          "runtime": (int, float), "ramp": (int, float), "factors": dict, "variables": dict}
+_ARM = {"name": str, "values": dict, "baseline": bool, "against": str}
+_CPUS = {"pinned": bool, "note": str}
 _RUN = {"name": str, "arm": str, "repeat": int, "warmup": bool, "rtt": dict, "fio": dict, "marks": list}
 
 
@@ -207,10 +211,19 @@ def _checked(result, place):
         path = place / "meta.json"
     with files.reading(path):
         _kinds(result.header, _HEADER, path)
+        for key, kinds in (("study", _STUDY), ("cpus", _CPUS)):
+            _kinds(result.header[key], kinds, f"{path}: {key}")
+        for arm in result.header["arms"]:
+            _kinds(arm, _ARM, f"{path}: an arm")
+        if result.header["study"]["primary"] not in metrics.BY_KEY:
+            raise NotMeasured(f"{path}: no metric is called {result.header['study']['primary'][:40]}")
         for run in result.runs:
             _kinds(run.facts, _RUN, f"{path}: run {run.facts.get('name')}")
-            fiojson.check(run.fio)
-            run.metrics, run.histogram  # noqa: B018: see of_raw()
+            try:
+                fiojson.check(run.fio)
+                run.metrics, run.histogram, run.latency_log()  # noqa: B018: see of_raw()
+            except RunFailed as err:
+                raise NotMeasured(f"{path}: run {run.name}: {err}") from None
         if result.header["status"] != "complete":
             raise NotMeasured(f"{path}: refused: {result.header['status']}")
         repeats = result.header["study"]["repeats"]
@@ -219,9 +232,9 @@ def _checked(result, place):
             there = len(result.of_arm(name))
             if there != repeats:
                 raise NotMeasured(f"{place}: refused: {there} runs of {name} are there, the study has {repeats}")
-        stray = {run.arm for run in result.runs} - set(names)
+        stray = ({arm["against"] for arm in result.header["arms"]} | {run.arm for run in result.runs}) - set(names)
         if stray:
-            raise NotMeasured(f"{path}: a run of {sorted(stray)[0]}, which is no arm of the study")
+            raise NotMeasured(f"{path}: {sorted(stray)[0]} is not an arm of the study")
     return result
 
 

@@ -58,7 +58,8 @@ def pyplot():
         "axes.grid": True, "grid.color": GRID, "axes.axisbelow": True, "legend.frameon": False,
         "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": MUTED, "xtick.color": MUTED, "ytick.color": MUTED,
         "xtick.labelcolor": INK, "ytick.labelcolor": INK, "figure.facecolor": _PAPER, "axes.facecolor": "none",
-        "figure.max_open_warning": 0})
+        # A value of a factor is no formula, whatever it holds.
+        "text.parse_math": False, "figure.max_open_warning": 0})
     from matplotlib import pyplot as found
     return found
 
