@@ -179,6 +179,15 @@ int listener_accept(struct listener *l)
 }
 
 /**
+ * listener_say_full - say that a client finds no place
+ * @l: the listener
+ */
+void listener_say_full(const struct listener *l)
+{
+	client_line("a client is turned away from %s: all places are taken (see --max-clients)", l->name);
+}
+
+/**
  * listener_turn_away - part with a client that is not served, and say so
  * @l: the listener
  * @sock: the connection, closed here
@@ -187,7 +196,10 @@ int listener_accept(struct listener *l)
 void listener_turn_away(struct listener *l, int sock, int err)
 {
 	close_aside(sock);
-	client_line("a client is turned away from %s: %s", l->name, strerror(-err));
+	if (err == -EUSERS)
+		listener_say_full(l);
+	else
+		client_line("a client is turned away from %s: %s", l->name, strerror(-err));
 }
 
 /* Its number is not given to another file as long as the socket is open. */

@@ -32,6 +32,7 @@ struct listener {
 int listener_open_unix(struct listener *l, const char *path, bool takes_rights);
 int listener_open_tcp(struct listener *l, const char *address, uint16_t port);
 int listener_accept(struct listener *l);
+void listener_say_full(const struct listener *l);
 void listener_turn_away(struct listener *l, int sock, int err);
 void listener_close(struct listener *l);
 void listener_raise_fd_limit(unsigned long need);

@@ -20,6 +20,8 @@ static const struct option_desc table[] = {
 	ROWS_AIO,
 	{ OPT_TOPIC, .help = "Threads" },
 	ROWS_THREADS,
+	{ OPT_U32, "max-clients", "N", .def = "256", .min = 1, .max = 4096, AT(max_clients),
+	  .help = "clients that each socket serves at once, 1 to 4096, however long they have nothing to do; one more takes the place of one that has not finished its handshake, or is refused" },
 	ROWS_POLLING,
 	ROWS_REPORTS,
 	{ .type = OPT_END },
@@ -55,7 +57,7 @@ static const struct options_program text = {
 	.description =
 		"Serves a disk over the NBD protocol, to fio's nbd engines or to any other client. Its threads wait for work as a hypervisor's do: they poll for a while and then sleep, by a policy that can be chosen and measured, and hand requests to a thread pool whose workers are woken in a way that can be chosen and measured.\n"
 		"\n"
-		"Up to 256 clients may be connected at once and see the same disk. A flush on one connection covers all of them. Block status tells where a file has holes; reads send their zeroes like any data.\n",
+		"Several clients may be connected at once (--max-clients) and see the same disk. An idle one keeps its place for as long as it likes; a handshake has 10 s. A flush on one connection covers all of them. Block status tells where a file has holes; reads send their zeroes like any data.\n",
 	.note = NOTE_UNITS,
 	.sections = sections,
 };

@@ -46,6 +46,7 @@ static int start_listening(struct daemon *d, unsigned int i)
 		.block_size = d->o.block_size,
 		.read_only = d->o.read_only,
 	};
+	s->max_clients = d->o.max_clients;
 	s->lanes = d->lanes;
 	s->nr_lanes = d->o.iothreads;
 	if (d->o.port)

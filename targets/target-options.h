@@ -75,6 +75,8 @@ struct target_options {
 	uint32_t poll_start_rate;	/* in a millisecond */
 	uint64_t poll_stop_idle_ns;
 
+	uint32_t max_clients;		/* of each socket */
+
 	/* vhost-user-blk-target */
 	uint32_t num_queues;
 	uint32_t queue_size;		/* entries, a power of two */

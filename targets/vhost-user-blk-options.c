@@ -17,6 +17,8 @@ static const struct option_desc table[] = {
 	  .help = "most entries of a queue, a power of two from 2 to 32768" },
 	{ OPT_SIZE, "max-client-memory", "SIZE", .def = "1T", .min = 4096, AT(max_client_memory),
 	  .help = "most memory that a client may share, counted from the start of its files; one with more is dropped, or it could take all addresses from the others" },
+	{ OPT_U32, "max-clients", "N", .def = "64", .min = 1, .max = 256, AT(max_clients),
+	  .help = "clients that each socket serves at once, 1 to 256, however long they have nothing to do; one more takes the place of one that has not finished its first message, or is refused" },
 	ROWS_THREADS,
 	ROWS_POLLING,
 	ROWS_REPORTS,

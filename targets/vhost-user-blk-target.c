@@ -25,6 +25,7 @@ static int start_listening(struct daemon *d, unsigned int i)
 
 	blk_device_init(&s->dev, &device->backend, d->o.block_size, d->o.read_only, d->o.num_queues);
 	s->num_queues = d->o.num_queues;
+	s->max_sessions = d->o.max_clients;
 	s->queue_size = d->o.queue_size;
 	s->max_memory = d->o.max_client_memory;
 	s->lanes = d->lanes;

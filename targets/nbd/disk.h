@@ -12,6 +12,7 @@
  * @description: for people
  * @block_size: every offset and length is a multiple of it, in bytes
  * @read_only: refuse whatever changes data
+ * @refusal: why nobody gets it, NULL for somebody who does
  */
 struct nbd_disk {
 	struct backend *backend;
@@ -19,6 +20,7 @@ struct nbd_disk {
 	const char *description;
 	uint32_t block_size;
 	bool read_only;
+	const char *refusal;
 };
 
 /**

@@ -366,6 +366,10 @@ static int do_meta_context(struct handshake *h)
 
 static int haggle(struct handshake *h)
 {
+	if (h->disk->refusal && h->option == NBD_OPT_EXPORT_NAME)
+		return fail(h, -EUSERS, "%s", h->disk->refusal);
+	if (h->disk->refusal && h->option != NBD_OPT_ABORT)
+		return refuse(h, NBD_REP_ERR_POLICY, h->disk->refusal);
 	switch (h->option) {
 	case NBD_OPT_EXPORT_NAME:
 		return do_export_name(h);

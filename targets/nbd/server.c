@@ -16,6 +16,9 @@
 /* How long a handshake may take. */
 #define HANDSHAKE_MS	10000
 
+/* And how long a client may take to hear that there is no place for it. */
+#define REFUSAL_MS	1000
+
 /* At the end of the target, who takes no replies for so long is dropped. */
 #define FINISH_S	2
 
@@ -32,6 +35,7 @@
  * @finish: the target ends; covered by the server's lock, as the next two
  * @shakes_hands: it may still have to give way
  * @gave_way: it had to
+ * @refused: it came when all places were taken, and is only told so
  */
 struct nbd_client {
 	struct nbd_server *server;
@@ -42,6 +46,7 @@ struct nbd_client {
 	bool finish;
 	bool shakes_hands;
 	bool gave_way;
+	bool refused;
 };
 
 #define GAVE_WAY	"its handshake is the oldest, and gives way to newer clients"
@@ -113,6 +118,17 @@ static bool end_handshake(struct nbd_client *client)
 	return stays;
 }
 
+/* No place, but a word why: a client that asks for the export shows it to its user. */
+static void turn_away(struct nbd_client *client)
+{
+	struct nbd_disk disk = client->server->disk;
+	char why[NBD_WHY_MAX];
+	struct nbd_agreed agreed;
+
+	disk.refusal = "the server has as many clients as it may (--max-clients)";
+	nbd_handshake(client->sock, &disk, REFUSAL_MS, &agreed, why);
+}
+
 static void serve(struct nbd_client *client)
 {
 	struct nbd_server *s = client->server;
@@ -148,7 +164,10 @@ static void *client_main(void *arg)
 	struct nbd_client *client = arg;
 
 	pthread_setname_np(pthread_self(), "client");
-	serve(client);
+	if (client->refused)
+		turn_away(client);
+	else
+		serve(client);
 	/* Off the list first: nbd_server_close() must not touch a socket that is closed. */
 	remove_client(client);
 	close_aside(client->sock);
@@ -172,7 +191,7 @@ static int start_client_thread(struct nbd_client *client)
 
 static bool is_full(const struct nbd_server *s)
 {
-	return s->nr_clients - s->nr_leaving == NBD_CLIENTS_MAX;
+	return s->nr_clients - s->nr_leaving == s->max_clients;
 }
 
 /*
@@ -190,7 +209,7 @@ static void make_room(struct nbd_server *s)
 			oldest = c;
 	}
 	/* Those that leave have threads for a moment longer. */
-	if (!oldest || s->nr_leaving == NBD_CLIENTS_MAX)
+	if (!oldest || s->nr_leaving >= s->max_clients)
 		return;
 	oldest->shakes_hands = false;
 	oldest->gave_way = true;
@@ -198,7 +217,7 @@ static void make_room(struct nbd_server *s)
 	shutdown(oldest->sock, SHUT_RDWR);
 }
 
-/* Returns false when there is no place for it. */
+/* Returns false when there is no place for it, not even to be told so. */
 static bool add_client(struct nbd_server *s, struct nbd_client *client)
 {
 	bool full;
@@ -206,6 +225,13 @@ static bool add_client(struct nbd_server *s, struct nbd_client *client)
 	pthread_mutex_lock(&s->lock);
 	make_room(s);
 	full = is_full(s);
+	if (full && s->nr_leaving < NBD_REFUSED_MAX) {
+		client->refused = true;
+		client->gave_way = true;
+		client->shakes_hands = false;
+		s->nr_leaving++;
+		full = false;
+	}
 	if (!full) {
 		client->next = s->clients;
 		s->clients = client;
@@ -227,6 +253,8 @@ static int start_client(struct nbd_server *s, int sock)
 	client->id = s->next_id++;
 	client->shakes_hands = true;
 	if (add_client(s, client)) {
+		if (client->refused)
+			listener_say_full(&s->listener);
 		ret = start_client_thread(client);
 		if (ret)
 			remove_client(client);
@@ -245,7 +273,7 @@ void nbd_server_start(struct nbd_server *s)
 	pthread_condattr_t attr;
 
 	/* the connections, and what the target has itself */
-	listener_raise_fd_limit(NBD_CLIENTS_MAX + 16 * s->nr_lanes + 64);
+	listener_raise_fd_limit(s->max_clients + NBD_REFUSED_MAX + 16 * s->nr_lanes + 64);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -11,7 +11,7 @@
  * Clients served at once. For one more, the oldest of those that still shake hands loses its
  * place; without such one it is turned away.
  */
-#define NBD_CLIENTS_MAX		256
+#define NBD_REFUSED_MAX		16
 
 struct nbd_client;
 
@@ -19,6 +19,7 @@ struct nbd_client;
  * struct nbd_server - a socket on which clients find the export
  * @listener: where they come in; opened before nbd_server_start()
  * @disk: what is exported
+ * @max_clients: how many may be served at once
  * @lanes: who serves the connections
  * @nr_lanes: how many they are
  * @lock: covers all below
@@ -32,6 +33,7 @@ struct nbd_client;
 struct nbd_server {
 	struct listener listener;
 	struct nbd_disk disk;
+	unsigned int max_clients;
 	struct lane *lanes;
 	unsigned int nr_lanes;
 

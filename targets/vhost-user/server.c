@@ -22,7 +22,7 @@ int server_listen(struct server *s, const char *path)
 	int ret;
 
 	/* kick, call and error of each queue, the connection, and what the target has itself */
-	listener_raise_fd_limit(SESSIONS_MAX * (3 * s->num_queues + 1) + 16 * s->nr_lanes + 64);
+	listener_raise_fd_limit(s->max_sessions * (3 * s->num_queues + 1) + 16 * s->nr_lanes + 64);
 	ret = listener_open_unix(&s->listener, path, true);
 	if (ret)
 		return ret;
@@ -144,7 +144,7 @@ static void *session_main(void *arg)
 
 static bool is_full(const struct server *srv)
 {
-	return srv->nr_sessions - srv->nr_leaving == SESSIONS_MAX;
+	return srv->nr_sessions - srv->nr_leaving == srv->max_sessions;
 }
 
 /*
@@ -162,7 +162,7 @@ static void make_room(struct server *srv)
 			oldest = s;
 	}
 	/* Those that leave have threads for a moment longer. */
-	if (!oldest || srv->nr_leaving == SESSIONS_MAX)
+	if (!oldest || srv->nr_leaving == srv->max_sessions)
 		return;
 	oldest->silent = false;
 	oldest->gave_way = true;

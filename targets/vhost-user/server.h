@@ -7,10 +7,10 @@
 #include "targets/listen.h"
 
 /*
- * Front ends served at once. For one more, the oldest of those that have said nothing yet loses
+ * Front ends that may be served at once. For one more, the oldest of those that have said nothing yet loses
  * its place; without such one it is turned away.
  */
-#define SESSIONS_MAX	64
+#define SESSIONS_MAX	256
 
 struct session;
 
@@ -18,6 +18,7 @@ struct session;
  * struct server - a socket on which front ends find the device
  * @listener: the socket
  * @dev: the device every session starts from
+ * @max_sessions: front ends served at once, up to SESSIONS_MAX
  * @num_queues: most queues of a session
  * @queue_size: most entries of a queue
  * @max_memory: most bytes that a front end may share
@@ -34,6 +35,7 @@ struct session;
 struct server {
 	struct listener listener;
 	struct blk_device dev;
+	unsigned int max_sessions;
 	unsigned int num_queues;
 	unsigned int queue_size;
 	uint64_t max_memory;

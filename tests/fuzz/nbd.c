@@ -65,6 +65,7 @@ static void set_up_once(void)
 	};
 	server.lanes = &lane;
 	server.nr_lanes = 1;
+	server.max_clients = 256;
 	nbd_server_start(&server);
 	/* It says why it drops a client, which here is no news. */
 	stderr = fopen("/dev/null", "we");

@@ -274,6 +274,7 @@ static void test_json(void **state)
 				  "  \"num-queues\": \"8\",\n"
 				  "  \"queue-size\": \"1024\",\n"
 				  "  \"max-client-memory\": \"1099511627776\",\n"
+				  "  \"max-clients\": \"64\",\n"
 				  "  \"iothreads\": \"1\",\n"
 				  "  \"cpus\": \"1-3\",\n"
 				  "  \"poll\": \"fixed\",\n"
