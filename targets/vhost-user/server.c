@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include "targets/vhost-user/server.h"
@@ -147,20 +148,39 @@ static bool is_full(const struct server *srv)
 	return srv->nr_sessions - srv->nr_leaving == srv->max_sessions;
 }
 
+/* Something has come that its thread may not have had the time to read. */
+static bool has_spoken(const struct session *s)
+{
+	int bytes;
+
+	return !ioctl(s->sock, FIONREAD, &bytes) && bytes > 0;
+}
+
+static struct session *oldest_silent(const struct server *srv)
+{
+	struct session *oldest = NULL, *oldest_of_all = NULL;
+
+	for (struct session *s = srv->sessions; s; s = s->next) {
+		if (!s->silent)
+			continue;
+		oldest_of_all = s;
+		if (!has_spoken(s))
+			oldest = s;
+	}
+	return oldest ? oldest : oldest_of_all;
+}
+
 /*
  * With the lock: where all places are taken, the oldest front end that has said nothing loses its
  * own. An honest one says something at once, and is never the oldest of many.
  */
 static void make_room(struct server *srv)
 {
-	struct session *oldest = NULL;
+	struct session *oldest;
 
 	if (!is_full(srv))
 		return;
-	for (struct session *s = srv->sessions; s; s = s->next) {
-		if (s->silent)
-			oldest = s;
-	}
+	oldest = oldest_silent(srv);
 	/* Those that leave have threads for a moment longer. */
 	if (!oldest || srv->nr_leaving == srv->max_sessions)
 		return;

@@ -21,7 +21,7 @@ class Beside(bench.BadClientTest):
     """A good client on the same iothread goes on while another's requests take seconds."""
 
     longest_gap = None
-    options = ("--size", "2G", "--iothreads", "1")
+    options = ("--size", "1G", "--iothreads", "1")
 
     def hog(self, num=512):
         """A device with 16 MiB of memory, its rings and data in the first."""
@@ -85,13 +85,13 @@ class Beside(bench.BadClientTest):
 class BesideWithWorkers(Beside):
     """Nor is the pool's queue full of what takes long."""
 
-    options = ("--size", "2G", "--iothreads", "1", "--aio", "threads", "--pool-threads", "2")
+    options = ("--size", "1G", "--iothreads", "1", "--aio", "threads", "--pool-threads", "2")
     test_many_ranges = None
 
 
 class BesideNbd(nbd_bench.BadClientTest):
     longest_gap = None
-    options = ("--size", "2G", "--iothreads", "1")
+    options = ("--size", "1G", "--iothreads", "1")
 
     goes_on = Beside.goes_on
 
@@ -171,10 +171,10 @@ class Whole(unittest.TestCase):
 
     def test_ends_in_the_middle(self):
         """A client that goes while slices are to come leaves nothing behind."""
-        target = bench.Target("--size", "2G")
+        target = bench.Target("--size", "1G")
         self.addCleanup(target.close)
         for _ in range(5):
-            with vu.Device(target.socket) as device:
+            with bench.patiently(vu.Device, target.socket) as device:
                 ring = device.ring
                 ranges = struct.pack("<QII", 0, GIB // 512, 0)
                 struct.pack_into("<IIQ", ring.m.map, ring.data, vu.WRITE_ZEROES, 0, 0)
