@@ -180,6 +180,7 @@ class Guests(unittest.TestCase):
         # KVM is as good as any; each device has a baseline of its own.
         self.assertAlmostEqual(fast["change"]["iops"], 100)
         self.assertIn("device", fast["against"])
+        said = fakes.unwrapped(said)
         self.assertIn("kvm: polling starts to pay at poll-max-ns=32768: +100.0 % IOPS", said)
         self.assertIn("ours: polling starts to pay at poll-max-ns=32768: +100.0 % IOPS", said)
         # TCG is not.

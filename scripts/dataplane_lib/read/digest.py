@@ -106,8 +106,8 @@ def _warnings(meta, arms, runs):
     out += _times(meta, runs)
     beyond = [(p, sum(p in a["few_beyond"] for a in arms)) for p in metrics.PERCENTILES]
     if any(n for _, n in beyond):
-        told = ", ".join(f"p{p:g} in {n} of {len(arms)} arms" for p, n in beyond if n)
-        out.append(f"Fewer than {metrics.FEWEST_BEYOND} I/Os lie beyond lat {told}: there it tells of single I/Os.")
+        where = ", ".join(f"p{p:g} in {n} of {len(arms)} arms" for p, n in beyond if n)
+        out.append(f"Latency percentiles unreliable, fewer than {metrics.FEWEST_BEYOND} samples above them: {where}.")
     n = meta["study"]["repeats"]
     if few.runs(n):
         out.append(f"Only {n} {'run' if n == 1 else 'runs'} an arm: equal arms lie outside each other's range {few.by_chance(n)}, "
