@@ -9,7 +9,7 @@ from pathlib import Path
 
 import fakes  # noqa: F401: finds dataplane_lib
 import made_up
-from dataplane_lib.read import digest, fiojson, store
+from dataplane_lib.read import cpu_series, digest, figures, fiojson, store
 from dataplane_lib.errors import Refused, RunFailed
 
 
@@ -66,6 +66,49 @@ class Figures(unittest.TestCase):
             fiojson.check({"jobs": [*good, {**good[0], "jobname": "bad", "error": 5}]})
         with self.assertRaisesRegex(RunFailed, "job idle: did no I/O"):
             fiojson.check({"jobs": [*good, job("idle", 1000, 0, 0)]})
+
+
+class Apart(unittest.TestCase):
+    """Two jobs, 24k IOPS each: what both did over the time in which any worked."""
+
+    def of(self, spans, lengths):
+        doc = {"timestamp_ms": 10 ** 6, "jobs": [job(f"j{n}", ms, 10, 10, read=part(24000, ms, {1000: 24 * ms})) for n, ms in enumerate(lengths)]}
+        facts = {"fio": doc, "fio_jobs": spans, "iops_log": []}
+        return figures.of_run(facts, {})[0]
+
+    def test_one_after_another(self):
+        """24k, and never 48.4k."""
+        found = self.of([[0.0, 0.6], [1.0, 1.6]], [500, 500])
+        self.assertAlmostEqual(found["iops"], 24000)
+        self.assertAlmostEqual(found["at_once"], 1)
+        self.assertAlmostEqual(found["fio_us_per_io"], 0.2 * 1e6 / 24000)
+
+    def test_one_second_beside_four(self):
+        found = self.of([[0.0, 4.0], [0.0, 1.0]], [1000, 4000])
+        self.assertAlmostEqual(found["iops"], 24000 * 5 / 4)
+        # What fio used is spread over the same time.
+        self.assertAlmostEqual(found["fio_us_per_io"], 0.2 * 1e6 / 24000)
+
+    def test_side_by_side(self):
+        """What they differ by at start and end is not counted."""
+        found = self.of([[0.0, 2.0], [0.02, 2.01]], [1980, 2000])
+        self.assertEqual((found["iops"], found["at_once"]), (48000, None))
+
+    def test_cpu_of_the_target(self):
+        """One second beside four, 2 us an I/O: 4.8 % + 4.8 %, then 4.8 %."""
+        samples, used = [], 0.0
+        for n in range(41):
+            samples.append({"t": n / 10, "threads": {"1": ["iothread0", round(used * 1e9), used, 0.0]}})
+            used += 0.1 * 2e-6 * (48000 if n < 10 else 24000)
+        doc = {"timestamp_ms": 4000, "jobs": [job(f"j{n}", ms, 10, 10, read=part(24000, ms, {1000: 24 * ms})) for n, ms in enumerate((1000, 4000))]}
+        facts = {"fio": doc, "fio_jobs": [[0.0, 4.0], [0.0, 1.0]], "iops_log": [], "target": "t", "clock_offset_s": 0.0, "target_stats": None,
+                 "engine_stats": [], "cpu": cpu_series.packed(samples)}
+        self.assertAlmostEqual(figures.of_run(facts, {"pinned": False})[0]["target_us_per_io"], 2.0, delta=0.1)
+
+    def test_grouped_jobs_have_no_spread(self):
+        """Three of one group in one entry, one in another: 3 x is no difference between jobs."""
+        doc = {"jobs": [job("a", 6000, 10, 10, read=part(72000, 2000, {1000: 144000})), job("b", 2000, 10, 10, read=part(24000, 2000, {1000: 48000}))]}
+        self.assertNotIn("job_spread", fiojson.figures(doc))
 
 
 class Told(unittest.TestCase):

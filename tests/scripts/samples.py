@@ -87,7 +87,7 @@ class Logs(unittest.TestCase):
         self.assertEqual(samples.load(self.dir, "job", 1000), [])
 
     def test_bad(self):
-        for text, word in (("", "empty"), ("1000, 5, 0, 0\n", "log_unix_epoch"), ("what\n", "no line")):
+        for text, word in (("", "empty"), ("1000, 5, 0, 0\n", "log_unix_epoch"), ("what\n", "not a line")):
             (self.dir / "job_iops.1.log").write_text(text)
             with self.assertRaisesRegex(RunFailed, word):
                 samples.load(self.dir, "job", 1000)

@@ -75,9 +75,9 @@ done
 ended()
 {
 	local pid
-	for pid in $(cat pids.*); do
+	while read -r pid; do
 		! kill -0 "$pid" 2>/dev/null || grep -qs '^State:.Z' "/proc/$pid/status" || return 1
-	done
+	done < <(cat pids.*)
 }
 cat >family <<'END'
 sh -c 'echo $$ >pids.a; exec sleep 61' &

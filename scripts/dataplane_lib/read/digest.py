@@ -120,11 +120,12 @@ def _warnings(meta, arms, runs):
 def _times(meta, runs):
     """Sentences about how long runs, and the jobs in them, measured."""
     out = []
-    together = [r["measured_ms"] for r in runs if not fiojson.took_turns(r["metrics"]["at_once"] or r["jobs"], r["jobs"])]
-    uneven = [(low, high) for low, high in together if low < _TOGETHER * high]
+    uneven = [r for r in runs if _uneven(r)]
     if uneven:
-        out.append(f"In {len(uneven)} of {len(runs)} runs the jobs did not measure equally long ({min(uneven)[0] / 1000:.2g} s against {min(uneven)[1] / 1000:.2g} s): "
-                   "IOPS is the sum of what each did while it worked, more than all did together over the whole time.")
+        low, high = min(r["measured_ms"] for r in uneven)
+        how = ("IOPS and CPU are those of all jobs over the time in which any worked." if all(r["metrics"]["at_once"] for r in uneven) else
+               "IOPS is the sum of what each did while it worked, more than all did together over the whole time.")
+        out.append(f"In {len(uneven)} of {len(runs)} runs the jobs did not measure equally long ({low / 1000:.2g} s against {high / 1000:.2g} s): {how}")
     wanted = [r["runtime_s"] for r in runs if r["runtime_s"]]
     brief = [r["measured_ms"][1] / 1000 for r in runs if r["runtime_s"] and r["measured_ms"][1] < 1000 * _TOGETHER * r["runtime_s"]]
     if brief:
@@ -133,7 +134,12 @@ def _times(meta, runs):
     return out
 
 
+def _uneven(run):
+    low, high = run["measured_ms"]
+    return low < _TOGETHER * high
+
+
 def _took_turns(arm, runs):
     """True where the jobs of ARM did not run together."""
-    return any(r["metrics"].get("at_once") and fiojson.took_turns(r["metrics"]["at_once"], r["jobs"])
+    return any(r["metrics"].get("at_once") and not _uneven(r) and fiojson.took_turns(r["metrics"]["at_once"], r["jobs"])
                for r in runs if r["arm"] == arm["name"])

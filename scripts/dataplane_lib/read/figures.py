@@ -6,7 +6,7 @@ import statistics
 
 from ..host import cpu
 from ..model import metrics
-from . import cpu_series, fiojson, samples
+from . import cpu_series, fiojson, samples, timeline
 from ..errors import RunFailed
 
 _SERVED = ("read", "write", "flush", "discard", "write_zeroes")
@@ -19,7 +19,10 @@ def of_run(facts, cpus):
     logs = facts["iops_log"]
     seconds = samples.summed(logs, step) if logs else []
     values = [value for _, value in seconds]
-    figures.update(fiojson.figures(doc, samples.at_once(logs) if logs else None))
+    spans = timeline.of_run(doc, facts.get("fio_jobs"), logs)
+    apart = timeline.apart(spans)
+    at_once = timeline.at_once(spans) if apart else samples.at_once(logs) if logs else None
+    figures.update(fiojson.figures(doc, at_once, timeline.covered(spans) if apart else None))
     figures.update(samples.figures(values))
     if "target" not in facts:
         return figures, None, facts.get("neighbours", 0.0), values
@@ -31,11 +34,15 @@ def of_run(facts, cpus):
         first, last = (when / 1000 - offset for when in samples.together(logs))
         runtime = last - first
     start, end = cpu.steady(last, runtime)
+    if apart:
+        start, end = min(each[0] for each in spans) - offset, max(each[1] for each in spans) - offset
     taken = cpu_series.unpacked(facts["cpu"])
     threads = cpu.window(taken, start, end)
     # What the CPU was used for: the I/Os of the same time, where that is known.
     meanwhile = [v for when, v in seconds if start <= when / 1000 - offset <= end]
     rate = statistics.fmean(meanwhile) if meanwhile else figures["iops"]
+    if apart:
+        rate = timeline.rate(doc, spans, start + offset, end + offset)
     if threads is not None:
         figures.update(of_threads(threads, rate))
     if "guest" in facts:

@@ -140,36 +140,48 @@ def shortest_ms(doc):
     return min(measured_ms(job) for job in doc["jobs"])
 
 
-def _cpu(doc, key):
+def _cpu(doc, key, weights):
     """% of a CPU of all jobs together; fio gives it in % of job_runtime, which group_reporting makes the sum of all."""
-    return sum(job[key] * max(1.0, job["job_runtime"] / measured_ms(job)) for job in doc["jobs"])
+    return sum(w * job[key] * max(1.0, job["job_runtime"] / measured_ms(job)) for w, job in zip(weights, doc["jobs"]))
 
 
-def figures(doc, at_once=None):
+def iops_of(job):
+    """I/Os per second of JOB while it measured, all directions."""
+    return sum(part["iops"] for part in _directions(job).values() if part["total_ios"])
+
+
+def grouped(doc):
+    """True where an entry of DOC stands for several jobs (group_reporting): their job_runtime is the sum of theirs."""
+    return any(job["job_runtime"] > 1.5 * measured_ms(job) for job in doc["jobs"])
+
+
+def figures(doc, at_once=None, covered=None):
     """fio's side of a run's metrics; jobs are summed, they run together.
 
-    AT_ONCE is how many of them did on average, where that is known: jobs that
-    had to wait for each other must not be summed as if they had not.
+    AT_ONCE is how many of them did on average, where that is known: jobs that had to wait for each other must not be summed
+    as if they had not. COVERED, in s, is given of jobs that did not measure side by side all along: the time in which any
+    did, over which what each has done is spread.
     """
     parts = [part for _, _, part in _parts(doc)]
     percentiles = percentiles_us(bins(doc))
     count = sum(p["lat_ns"]["N"] for p in parts)
     jobs = len(doc["jobs"])
     share = at_once / jobs if at_once and took_turns(at_once, jobs) else 1
+    weights = [measured_ms(job) / 1000 / covered if covered else share for job in doc["jobs"]]
     out = {
-        "iops": share * sum(p["iops"] for p in parts),
-        "bw_mib": share * sum(p["bw_bytes"] for p in parts) / (1 << 20),
+        "iops": sum(w * iops_of(job) for w, job in zip(weights, doc["jobs"])),
+        "bw_mib": sum(w * part["bw_bytes"] for w, job in zip(weights, doc["jobs"]) for part in _directions(job).values() if part["total_ios"]) / (1 << 20),
         "lat_mean_us": sum(p["lat_ns"]["mean"] * p["lat_ns"]["N"] for p in parts) / count / 1000,
-        "fio_user": share * _cpu(doc, "usr_cpu"),
-        "fio_system": share * _cpu(doc, "sys_cpu"),
+        "fio_user": _cpu(doc, "usr_cpu", weights),
+        "fio_system": _cpu(doc, "sys_cpu", weights),
     }
     if not 0 < out["iops"] < math.inf:
         raise RunFailed(f"fio measured {out['iops']} IOPS")
     out["fio_us_per_io"] = (out["fio_user"] + out["fio_system"]) / 100 * 1e6 / out["iops"]
     if at_once:
         out["at_once"] = at_once
-    if jobs > 1:
-        each = [sum(part["iops"] for part in _directions(job).values() if part["total_ios"]) for job in doc["jobs"]]
+    if jobs > 1 and not grouped(doc):
+        each = [iops_of(job) for job in doc["jobs"]]
         out["job_spread"] = max(each) / min(each)
     out.update(percentiles)
     return out

@@ -15,7 +15,7 @@ from .. import files, paths
 from ..host import cpu, rtt
 from ..model import jobfile, server, targets
 from ..read import fiojson
-from . import client, guest_run, jobcheck, process, scratch
+from . import client, fio_jobs, guest_run, jobcheck, process, scratch
 from ..errors import RunFailed
 
 _SAMPLE_S = 0.1
@@ -170,7 +170,7 @@ class Runner:
                                 env={**os.environ, **ours})
             sampler = None if self.study.clients and not target else cpu.Sampler((target or fio).pid, self.watched())
             try:
-                self._wait(fio, target, sampler, limit)
+                record["fio_jobs"] = self._wait(fio, target, sampler, limit)
             finally:
                 process.stop(fio)
         offset = time.time() - time.monotonic()
@@ -200,7 +200,7 @@ class Runner:
         return [str(job.path)]
 
     def _wait(self, fio, target, sampler, expected):
-        """Until fio ends; RunFailed if the target ends first or fio takes far more than EXPECTED seconds."""
+        """Until fio ends: when its jobs were there; RunFailed if the target ends first or fio takes far more than EXPECTED seconds."""
         limit = time.monotonic() + _PATIENCE_S + (3600 if expected is None else expected)
         poll = select.poll()
         handles = [os.pidfd_open(fio.pid)]
@@ -208,9 +208,11 @@ class Runner:
             handles.append(os.pidfd_open(target.pid))
         for handle in handles:
             poll.register(handle, select.POLLIN)
+        jobs = fio_jobs.Watch(fio.pid, poll)
         try:
             while fio.poll() is None:
                 poll.poll(_SAMPLE_S * 1000)
+                jobs.look()
                 if sampler:
                     sampler.sample()
                 if target and target.poll() is not None and fio.poll() is None:
@@ -218,8 +220,10 @@ class Runner:
                 if time.monotonic() > limit:
                     raise RunFailed("fio is stuck: it did not end in time")
         finally:
+            seen = jobs.close()
             for handle in handles:
                 os.close(handle)
+        return seen
 
 
 def _neighbours(samples, end, runtime):
