@@ -10,11 +10,12 @@ from unittest import mock
 import fakes  # noqa: F401
 import numpy as np
 from dataplane_lib.run import pairing
-from dataplane_lib.stats import ranks, selftest
+from dataplane_lib.judge import selftest
+from dataplane_lib.stats import ranks, stopping
 from dataplane_lib.model.study import Arm
 
 
-def course(spread, pairs=10, until=None, budget=1e9, distance=lambda slot: 100.0, warmup=1):
+def course(spread, pairs=10, until=None, budget=1e9, distance=lambda slot: 100.0, warmup=1, effect=0):
     """Run the course with made-up runs, a second each; returns (slots, what meta learnt, the course)."""
     rng = np.random.default_rng(1)
     noise = selftest.Noise(rng)
@@ -25,7 +26,7 @@ def course(spread, pairs=10, until=None, budget=1e9, distance=lambda slot: 100.0
     meta, slots = {"study": {}, "cpus": {}}, []
     with tempfile.TemporaryDirectory() as tmp, \
             mock.patch.object(pairing.time, "monotonic", lambda: clock[0]), \
-            mock.patch.object(pairing, "load_run", lambda *_: noise.run(1e5 * np.exp(rng.normal(0, spread)),
+            mock.patch.object(pairing, "load_run", lambda *_: noise.run(1e5 * np.exp(rng.normal(0, spread)) * (1 + effect / 100 * (slots[-1].arm.values["arm"] == "B")),
                                                                          distance(slots[-1]))):
         for slot in pairs_of.slots(Path(tmp), meta):
             slots.append(slot)
@@ -40,7 +41,8 @@ def counted(slots):
 class Stops(unittest.TestCase):
     def test_as_many_as_asked_for(self):
         slots, meta, pairs = course(0.01)
-        self.assertEqual(counted(slots), "ABBA" * 5)
+        order = counted(slots)
+        self.assertEqual({order[i:i + 2] for i in range(0, 20, 2)}, {"AB", "BA"})
         self.assertEqual((meta["study"]["repeats"], len(slots), pairs.expected), (10, 22, 22))
         self.assertEqual(meta["ab"]["level"], ranks.LEVEL)
         self.assertEqual(len({s.directory for s in slots}), len(slots))
@@ -53,17 +55,33 @@ class Stops(unittest.TestCase):
         self.assertEqual(len(counted(course(0.01, 6, distance=never)[0])), 20)
 
     def test_narrow_enough(self):
-        slots, meta, _ = course(0.01, until=2.0)
+        slots, meta, _ = course(0.01, until=stopping.Rule(precision=2.0))
         many = len(counted(slots)) // 2
-        self.assertIn(f"wide after {many} pairs: narrower than 2 %", meta["ab"]["stopped"])
+        self.assertRegex(meta["ab"]["stopped"], f"stopped after {many} pairs: the interval is .* % wide, at most 2 %")
         self.assertEqual(meta["ab"]["level"], ranks.LEVEL_UNTIL)
-        more = len(counted(course(0.01, until=1.5)[0])) // 2
+        more = len(counted(course(0.01, until=stopping.Rule(precision=1.5))[0])) // 2
         self.assertTrue(10 <= many < more, (many, more))
-        self.assertEqual(counted(slots), "ABBA" * (many // 2))
+
+    def test_decided(self):
+        """It stops as soon as the condition holds, or cannot; without one at a difference, or within the dead band."""
+        for rule, effect, why in ((stopping.Rule((-1, -2.0)), -8, "the condition holds"), (stopping.Rule((-1, -2.0)), 0, "the condition does not hold"),
+                                  (stopping.Rule(), 8, "a difference is found"), (stopping.Rule(band=3.0), 0, "the change is within ±3 %")):
+            slots, meta, _ = course(0.01, until=rule, effect=effect)
+            many = len(counted(slots)) // 2
+            self.assertEqual(meta["ab"]["stopped"], f"stopped after {many} pairs: {why}")
+            self.assertEqual(meta["ab"]["level"], stopping.LEVEL)
+            self.assertLess(many, 40)
+
+    def test_looks_grow_apart(self):
+        looks = [8]
+        while looks[-1] < 100:
+            looks.append(stopping.next_look(looks[-1]))
+        self.assertFalse([n for n in looks if n % 2])
+        self.assertLessEqual(len(looks), 13)
 
     def test_budget(self):
-        slots, meta, _ = course(0.05, until=0.1, budget=60)
-        self.assertIn("the budget is spent after", meta["ab"]["stopped"])
+        slots, meta, _ = course(0.05, until=stopping.Rule(precision=0.1), budget=60)
+        self.assertIn("undecided when the budget was spent", meta["ab"]["stopped"])
         self.assertTrue(56 <= len(slots) <= 60, len(slots))
 
 

@@ -91,7 +91,7 @@ class CommandLine(unittest.TestCase):
         lines = err.splitlines()
         self.assertEqual([line.partition(" (is")[0].partition("=")[0] for line in lines],
                          ["dataplane: --pairs must be an even number of 6 or more", "dataplane: --warmup must be 0 or more",
-                          "dataplane: --budget needs --until-resolved", "dataplane: --budget"])
+                          "dataplane: --budget needs --until-resolved or --precision", "dataplane: --budget"])
 
     def test_version_and_metrics(self):
         done = fakes.dataplane("--version", env=self.env)

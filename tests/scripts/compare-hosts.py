@@ -57,18 +57,42 @@ class Compare(unittest.TestCase):
         self.assertTrue(result["host"]["kernel"].endswith(" / Linux 7.0"))
 
     def test_the_same_host_and_other_figures(self):
-        said, result, _ = self.compared(self.other("figures", 1.1, date="later", load="9 9 9"))
+        said, result, _ = self.compared(self.other("figures", 1.1, date="later", load="9 9 9"), "--wide")
         self.assertIn("are the same", said[0])
         rows = [line for line in said if line.startswith("poll-max-ns=")]
         self.assertEqual(len(rows), 2)
         for row in rows:
-            self.assertRegex(row, r"IOPS .*\+10\.00? % \[\+10\.00?, \+10\.00?\] p=0\.0\d+ faster$")
+            self.assertRegex(row, r"IOPS .*\+10\.0 % \(\+\d+\.\d+ % to \+\d+\.\d+ %\)$")
         self.assertEqual(len(result["arms"]), 4)
         self.assertEqual(len(result["runs"]), 16)
         raw = self.dir / "figures-out" / "raw"
         raw.mkdir()
         self.assertTrue(all((raw / run["directory"] / "fio.json").exists() for run in result["runs"]))
-        self.assertTrue(any("two sessions" in line for line in said))
+        self.assertTrue(any("one session on a side" in line for line in said))
+        self.assertNotRegex("\n".join(said), r"p=|faster|slower|significant")
+
+    def test_several_sessions(self):
+        """Three sessions a side, each on a level of its own: 10 % is found, 1 % is not, however alike the runs of a session are."""
+        sides = [[self.other(f"{name}{k}", level * faster) for k, level in enumerate((1.0, 1.01, 0.99))] for name, faster in (("b", 1.001), ("a", 1.1))]
+        out = self.dir / "sessions-out"
+        done = fakes.dataplane("compare", "--before", *map(str, sides[0]), "--after", *map(str, sides[1]), "--out", str(out), env=self.env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"2 is 9\.9 % faster than 1: IOPS 95 % CI \+\d\.\d % to \+1\d\.\d %")
+        done = fakes.dataplane("compare", "--before", *map(str, sides[0][:2]), "--after", str(sides[0][2]), str(self.one), "--out", f"{out}2", env=self.env)
+        self.assertIn("No significant difference (95 % CI -", done.stdout)
+
+    def test_settings_that_differ_come_first(self):
+        place = self.other("settings")
+        meta = json.loads((place / "meta.json").read_text())
+        meta["study"].update(options=["--poll", "busy"], program="nbd-target", runtime=2.0, seed=1)
+        (place / "meta.json").write_text(json.dumps(meta))
+        (place / "job.fio").write_text("[another]\n")
+        said, result, page = self.compared(place)
+        self.assertIn("the settings differ: program: vhost-user-blk-target / nbd-target; options: none / --poll busy; runtime: 0.5 / 2.0", said[1])
+        self.assertIn("the job files differ", said[2])
+        self.assertNotIn("seed", said[1])
+        self.assertEqual(result["study"]["program"], "vhost-user-blk-target / nbd-target")
+        self.assertIn("0.5 / 2.0", page)
 
     def test_refused(self):
         for word, other in (("same result is given twice", self.one), ("result not found", self.dir)):
@@ -79,7 +103,7 @@ class Compare(unittest.TestCase):
     def test_many_arms_are_not_all_listed(self):
         one, two = ({"arms": [{"name": f"{name}={n}"} for n in range(35)]} for name in "ab")
         with self.assertRaisesRegex(Refused, "no arm in common between x and y: a=0, a=1, .*a=5 and 29 more / b=0, .* and 29 more$"):
-            compare._matched(one, two, "x", "y")
+            compare._matched([one], [two], ["x", "y"])
 
     def test_passing_facts_do_not_count(self):
         facts = {"date": "a", "load": "1", "kernel": "x"}

@@ -185,5 +185,8 @@ def result(values, base=100.0, spread=0.01, cpu=None, base_cpu=None, runs=4):
     arms = [arm("off", base, base, spread, base_cpu, runs)]
     arms += [arm(n, v, base, spread, c, runs)
              for n, v, c in zip(names, values, cpu or [None] * len(values))]
+    # Evenly over each arm's range, and in another order for each of them.
+    made = [{"arm": a["name"], "repeat": n + 1, "metrics": {"iops": value * (1 - spread + 2 * spread * ((n * 3 + k) % runs + 0.5) / runs)}}
+            for k, (a, value) in enumerate(zip(arms, [base, *values])) for n in range(runs)]
     return {"study": {"name": "s", "primary": "iops", "effect": "polling", "factors": {"x": names}},
-            "arms": arms}
+            "arms": arms, "runs": made}

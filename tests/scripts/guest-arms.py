@@ -181,8 +181,8 @@ class Guests(unittest.TestCase):
         self.assertAlmostEqual(fast["change"]["iops"], 100)
         self.assertIn("device", fast["against"])
         said = fakes.unwrapped(said)
-        self.assertIn("kvm: polling starts to pay at poll-max-ns=32768: +100.0 % IOPS", said)
-        self.assertIn("ours: polling starts to pay at poll-max-ns=32768: +100.0 % IOPS", said)
+        self.assertIn("kvm: polling breaks even at poll-max-ns=32768: +100.0 % IOPS", said)
+        self.assertIn("ours: polling breaks even at poll-max-ns=32768: +100.0 % IOPS", said)
         # TCG is not.
         emulated = arms["device=emulated poll-max-ns=32768"]
         self.assertEqual((emulated["change"], emulated["no_measurement"]), ({}, "QEMU emulated the guest's CPU (TCG)"))

@@ -6,7 +6,8 @@ import unittest
 
 import fakes
 import numpy as np
-from dataplane_lib.stats import ranks, selftest
+from dataplane_lib.judge import selftest
+from dataplane_lib.stats import ranks
 
 
 class SelfTest(unittest.TestCase):

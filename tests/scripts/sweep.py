@@ -73,7 +73,7 @@ class Sweep(unittest.TestCase):
 
     def test_terminal(self):
         text = fakes.unwrapped(self.done.stdout)
-        self.assertIn("better from poll-max-ns=16384 on: +100.0 % IOPS", text)
+        self.assertIn("Better from poll-max-ns=16384 on: +100.0 % IOPS", text)
         self.assertIn(f"report: {self.out.resolve() / 'report.html'}", text)
         self.assertFalse([line for line in self.done.stdout.splitlines() if not line.startswith("report: ") and len(line) > 80])
         self.assertEqual(self.done.stdout.splitlines()[1][:40], "device: null without delay (the target's")
@@ -94,7 +94,7 @@ class Sweep(unittest.TestCase):
         self.assertNotIn("<?xml", page)
         for outside in ("<img", "<link", "src=", "@import", "url(http"):
             self.assertNotIn(outside, page)
-        self.assertIn("better from poll-max-ns=16384 on", page)
+        self.assertIn("Better from poll-max-ns=16384 on", page)
         self.assertTrue((self.out / "plot.png").read_bytes().startswith(b"\x89PNG"))
 
     def test_out_is_not_overwritten(self):

@@ -17,64 +17,80 @@ def told(values, **kwargs):
 class Words(unittest.TestCase):
     def test_step(self):
         text = told([100, 101, 148, 150], cpu=[50, 50, 100, 100], base_cpu=50)
-        self.assertIn("polling starts to pay at x=4: +48.0 % IOPS for 2 x the target's CPU (50 % to 100 %)", text)
+        self.assertIn("Polling breaks even at x=4: +48.0 % IOPS at 100 % CPU (was 50 %)", text)
         self.assertIn("from there on +48.0 % to +50.0 %", text)
-        self.assertIn("Below that, x 1 to 2: no clear difference (+0.0 % to +1.0 %)", text)
+        self.assertIn("Below that, x 1 to 2: no significant difference (0.0 % to +1.0 %)", text)
 
     def test_no_step(self):
-        text = told([100, 101, 99, 102])
-        self.assertIn("no step seen", text)
-        self.assertIn("-1.0 % to +2.0 %", text)
+        text = told([100, 101, 99, 102], spread=0.03)
+        self.assertRegex(text, r"^No significant difference in IOPS over x 1 to 8: -1\.0 % to \+2\.0 % \(95 % CI -\d\.\d % to \+\d\.\d %\)\.$")
         self.assertNotIn("pay", text)
+        self.assertRegex(summary.sentences(fakes.result([100, 101], spread=0.03))[-1], r"With 4 runs per arm a change of \d\.\d % in IOPS is found 4 times in 5")
+
+    def test_found_but_small(self):
+        """2 % is a difference where runs are half a per cent apart."""
+        self.assertIn("Polling breaks even at x=8: +2.0 % IOPS", told([100, 101, 99, 102]))
 
     def test_always_worse(self):
-        self.assertIn("polling never pays: -50.0 % to -20.0 % IOPS over x 1 to 4", told([80, 60, 50]))
+        self.assertIn("Polling never pays: -50.0 % to -20.0 % IOPS over x 1 to 4", told([80, 60, 50]))
 
     def test_better_at_once(self):
         text = told([130, 140, 150])
         self.assertIn("pays at every value tried (x 1 to 4)", text)
-        self.assertNotIn("starts", text)
+        self.assertNotIn("even", text)
 
     def test_loss_below_the_step_is_told(self):
         text = told([100, 80, 150])
-        self.assertIn("starts to pay at x=4", text)
-        self.assertIn("x 1: no clear difference", text)
+        self.assertIn("breaks even at x=4", text)
+        self.assertIn("x 1: no significant difference", text)
         self.assertIn("x 2: worse (-20.0 %)", text)
 
     def test_collapse_after_a_gain_is_no_step(self):
         """The 2016 first version: better in the middle, worst where it should pay."""
         text = told([148, 100, 148, 60])
-        self.assertIn("no single step up", text)
-        self.assertNotIn("starts to pay", text)
+        self.assertIn("No single step up", text)
+        self.assertNotIn("breaks even", text)
         self.assertIn("x 8: worse (-40.0 %)", text)
         self.assertIn("Best at x=1", text)
 
     def test_noise_is_no_difference(self):
-        """20 % apart, but the runs of both overlap."""
-        self.assertIn("no step seen", told([120, 118, 121], spread=0.15))
+        """10 % apart, but so are the runs of each."""
+        self.assertIn("No significant difference", told([110, 108, 111], spread=0.15))
 
-    def test_few_runs_tell_only_the_obvious(self):
-        """Runs apart: a difference in four runs, chance in fewer unless it is large."""
-        self.assertIn("pays at every value", told([110, 111, 112], runs=4))
-        for runs, said in ((1, "1 run "), (2, "2 runs "), (3, "3 runs ")):
-            text = told([73, 58, 149], runs=runs)
-            self.assertIn(f"cannot be told from {said}", text)
-            self.assertNotIn("no clear difference", text)
-            self.assertNotIn("worse", text)
-        self.assertIn("pays at every value", told([160, 170, 180], runs=2))
-        text = told([73, 49, 269], runs=2)
-        self.assertIn("starts to pay at x=4: +169.0 % IOPS", text)
-        self.assertIn("x 1: cannot be told from 2 runs (-27.0 %); x 2: worse (-51.0 %)", text)
+    def test_few_runs(self):
+        """One run says nothing; two say what can be ruled out, in words that are none of a verdict."""
+        text = told([73, 58, 149], runs=1)
+        self.assertIn("Inconclusive with 1 run in IOPS", text)
+        text = told([103, 98, 101], runs=2, spread=0.1)
+        self.assertRegex(text, r"^Inconclusive with 2 runs in IOPS over x 1 to 4: .* \(95 % CI -\d+\.\d % to \+\d+\.\d %\)\.$")
+        self.assertNotRegex(text, "(?i)worse|better|no significant")
+        self.assertIn("breaks even at x=4: +169.0 % IOPS", told([73, 49, 269], runs=2))
 
     def test_few_runs_on_no_axis(self):
-        for values in ([60], [60, 60, 140, 140, 60]):
-            result = fakes.result(values, runs=2)
+        for values in ([98], [98, 103, 101, 104, 99]):
+            result = fakes.result(values, runs=2, spread=0.1)
             result["study"]["factors"] = {"mode": ["off"], "x": ["one"]}
             for number, arm in enumerate(result["arms"][1:]):
                 arm["values"] = {"x": "abcde"[number]}
             text = " ".join(summary.sentences(result))
-            self.assertRegex(text, "(?i)cannot be told from 2 runs")
+            self.assertRegex(text, "(?i)inconclusive with 2 runs")
             self.assertNotRegex(text, "(?i)worse|better")
+
+    def test_what_a_gain_is_paid_with(self):
+        """An arm that wins IOPS at nine times the p99.99 and with unfair jobs does not win without a word."""
+        result = fakes.result([140, 101])
+        for run in result["runs"]:
+            bad = run["arm"] == "1"
+            noise = 1 + run["repeat"] / 100
+            run["metrics"].update({"lat_p99.99_us": (80000 if bad else 9000) * noise, "lat_p99.9_us": 500 * noise, "job_spread": (2.6 if bad else 1.1) * noise})
+        for arm in result["arms"]:
+            for key in ("lat_p99.99_us", "job_spread"):
+                arm["metrics"][key] = {"value": next(r["metrics"][key] for r in result["runs"] if r["arm"] == arm["name"])}
+        text = " ".join(summary.sentences(result))
+        self.assertIn("Better IOPS, but: x=1: lat p99.99 8.9 × (9.09k to 80.8k us), fastest job 2.6 × the slowest (was 1.1 ×).", text)
+        result["arms"][1]["few_beyond"] = [99.99]
+        del result["grid"]
+        self.assertNotIn("p99.99", " ".join(summary.sentences(result)))
 
     def test_less_is_better(self):
         result = fakes.result([100, 100, 60])
@@ -82,7 +98,9 @@ class Words(unittest.TestCase):
         for arm in result["arms"]:
             for table in ("metrics", "change"):
                 arm[table]["lat_mean_us"] = arm[table].pop("iops")
-        self.assertIn("starts to pay at x=4: -40.0 % lat mean", summary.sentences(result)[1])
+        for run in result["runs"]:
+            run["metrics"]["lat_mean_us"] = run["metrics"].pop("iops")
+        self.assertIn("breaks even at x=4: -40.0 % lat mean", summary.sentences(result)[1])
 
     def test_baseline(self):
         first = summary.sentences(fakes.result([100, 100, 100], base_cpu=48, cpu=[48] * 3))[0]

@@ -19,7 +19,7 @@ and --set-a, --set-b and --restore for what is outside, such as a kernel setting
 
 examples:
   dataplane ab --a poll=off --b 'poll=adaptive poll-max-ns=65536' poll-max-ns
-  dataplane ab --a tree=../good --b tree=. --fail-if 'iops < -2%' --until-resolved 2 poll-max-ns
+  dataplane ab --a tree=../good --b tree=. --fail-if 'iops < -2%' --until-resolved poll-max-ns
   dataplane ab --a qemu=/usr/bin/qemu-nbd --b qemu=/opt/qemu/bin/qemu-nbd --file 256m \\
             --server '$qemu -t -k $socket -f raw --cache=writeback $file' my-nbd.fio
 """
@@ -38,9 +38,12 @@ def add(command):
     options.add_primary(sub, "iops, or that of --fail-if")
     sub.add_argument("--pairs", type=units.whole, default=10, metavar="N",
                      help="pairs of runs, an even number of 6 or more (default: %(default)s)")
-    sub.add_argument("--until-resolved", metavar="PCT",
+    sub.add_argument("--until-resolved", action="store_true",
+                     help="continue until --fail-if is decided; without it, until a difference is found or the interval lies within --dead-band")
+    sub.add_argument("--dead-band", metavar="PCT", help="with --until-resolved and no --fail-if: smaller changes do not matter, in %% (default: 1)")
+    sub.add_argument("--precision", metavar="PCT",
                      help="continue until the primary metric's interval is at most PCT %% wide (default: only --pairs)")
-    sub.add_argument("--budget", metavar="TIME", help="longest time for --until-resolved, in s, or such as 30m (default: 30m)")
+    sub.add_argument("--budget", metavar="TIME", help="longest time for --until-resolved or --precision, in s, or such as 30m (default: 30m)")
     sub.add_argument("--fail-if", metavar="'METRIC < PCT%'",
                      help="exit 1 if true, 0 if not, 125 if unresolved, for git bisect run (default: no condition)")
     sub.add_argument("--cool-down", default="0", metavar="TIME", help="pause before every run, in s, or such as 500ms (default: %(default)s)")

@@ -10,7 +10,7 @@ from .execute import execute
 from ..judge import gate
 from ..model import ab_arms, jobfile, metrics, server, studyfile, targets
 from ..run import pairing
-from ..stats import ranks
+from ..stats import ranks, stopping
 from ..errors import Faults, Refused
 
 
@@ -28,7 +28,7 @@ def run(args):
         trees = [ab_arms.build(spec) for spec in specs]
         chosen.title = " / ".join(f"{name}: {_told(spec, tree, command)}" for name, spec, tree, command in
                                   zip("AB", specs, trees, (args.set_a, args.set_b)))
-        about = {"primary": plan.primary, "until": plan.until, "set": [args.set_a, args.set_b],
+        about = {"primary": plan.primary, "until": vars(plan.until) if plan.until else None, "set": [args.set_a, args.set_b],
                  "restore": args.restore, "fail_if": args.fail_if, "stopped": "", "notes": _notes(specs, args)}
         arms = chosen.arms()
         states = {arm.name: command for arm, command in zip(arms, (args.set_a, args.set_b)) if command}
@@ -57,13 +57,9 @@ def _plan(args, condition):
         faults.add(f"--pairs must be an even number of {ranks.FEWEST_PAIRS} or more (is {args.pairs})")
     if args.warmup < 0:
         faults.add(f"--warmup must be 0 or more (is {args.warmup})")
-    if args.budget and args.until_resolved is None:
-        faults.add("--budget needs --until-resolved")
-    until = None
-    if args.until_resolved is not None:
-        until = units.number(args.until_resolved.rstrip("% "))
-        if not until:
-            faults.add(f"--until-resolved {args.until_resolved}: expected a width in %, such as 2")
+    until = _until(args, condition, faults)
+    if args.budget and not (args.until_resolved or args.precision):
+        faults.add("--budget needs --until-resolved or --precision")
     budget = faults.check(units.seconds, args.budget or "30m", "--budget")
     cool_down = faults.check(units.seconds, args.cool_down, "--cool-down")
     if args.restore and not (args.set_a or args.set_b):
@@ -71,8 +67,28 @@ def _plan(args, condition):
     if args.program and args.server:
         faults.add("--program and --server exclude each other")
     faults.raise_any()
-    return pairing.Plan(max(args.pairs, ranks.FEWEST_UNTIL) if until else args.pairs, until,
+    return pairing.Plan(max(args.pairs, stopping.FEWEST) if until else args.pairs, until,
                         budget, args.warmup, cool_down, primary)
+
+
+def _until(args, condition, faults):
+    """The stopping.Rule that the command line asks for, None where the number of pairs is fixed."""
+    if args.dead_band is not None and (condition or not args.until_resolved):
+        faults.add("--dead-band needs --until-resolved, and no --fail-if")
+    if args.until_resolved and args.precision is not None:
+        faults.add("--until-resolved and --precision exclude each other")
+    band = stopping.DEAD_BAND if args.dead_band is None else _per_cent(args.dead_band, "--dead-band", faults)
+    if args.precision is not None:
+        return stopping.Rule(precision=_per_cent(args.precision, "--precision", faults))
+    return stopping.Rule(condition[1:] if condition else None, band) if args.until_resolved else None
+
+
+def _per_cent(text, option, faults):
+    """A number of per cent above 0."""
+    value = units.number(text.rstrip("% "))
+    if not value:
+        faults.add(f"{option} {text}: expected a number of per cent above 0, such as 2")
+    return value
 
 
 def _study(args):

@@ -7,12 +7,12 @@ import signal
 import sys
 from pathlib import Path
 
-from .. import paths, units
+from .. import files, paths, units
 from . import ab, doctor, match, matrix, options, parser
 from .execute import execute
 from ..host import system
 from ..model import peers, studyfile
-from ..read import store
+from ..read import digest, store
 from ..report import export, terminal, write
 from ..run import session
 from ..errors import INTERRUPTED, NOT_MEASURED, READER_GONE, Refused
@@ -59,9 +59,11 @@ def _commands():
     report = out.add("report", "print a result again and write its report anew", _report)
     report.add_argument("result", metavar="RESULT", help="a directory that run, sweep or ab made, or its name under results/")
     options.add_view(report)
-    both = out.add("compare", "compare two results of different times or machines", _compare)
-    both.add_argument("before", metavar="RESULT", help="a directory of a result, or its name under results/")
-    both.add_argument("after", metavar="RESULT", help="a directory of a result, or its name under results/")
+    both = out.add("compare", "compare results of different times or machines", _compare)
+    both.add_argument("result", metavar="RESULT", nargs="*",
+                      help="two results, the second against the first: directories, or names under results/")
+    both.add_argument("--before", metavar="RESULT", nargs="+", default=[], help="several results of one side, a session each (default: none)")
+    both.add_argument("--after", metavar="RESULT", nargs="+", default=[], help="several results of the other side (default: none)")
     both.add_argument("--out", metavar="DIR", help="directory of the report (default: results/DATE-compare-NAME)")
     options.add_view(both)
     shown = out.add("percentiles", "draw latency distributions of arms and results", _percentiles)
@@ -131,7 +133,27 @@ def _report(args):
 
 def _compare(args):
     from ..judge import compare  # scipy takes a while, and other commands have no need of it
-    terminal.show(*compare.compare(_result(args.before), _result(args.after), args.argv, args.out), options.view(args))
+    if args.result and (args.before or args.after):
+        raise Refused("compare: give two results, or --before and --after")
+    before, after = args.before or args.result[:1], args.after or args.result[1:]
+    if not before or not after or (args.result and len(args.result) != 2):
+        raise Refused("compare: two results are needed, or --before RESULT… --after RESULT…")
+    places = [_result(text) for text in [*before, *after]]
+    twice = next((p for p in places if places.count(p) > 1), None)
+    if twice:
+        raise Refused(f"{twice}: the same result is given twice")
+    stored = [store.load(place) for place in places]
+    found = [digest.digest(each) for each in stored]
+    combined = compare.compare(found[:len(before)], found[len(before):], places, [each.header.get("job_files") for each in stored])
+    place = files.result_directory(combined["study"]["name"], args.out)
+    combined["command"] = shlex.join(["dataplane", *args.argv])
+    by_name, kept = [each.by_name() for each in stored], {}
+    for run in combined["runs"]:
+        n, name = run.pop("session"), run["directory"]
+        run["directory"] = f"{os.path.relpath(places[n] / 'raw', place / 'raw')}/{name}"
+        kept[run["directory"]] = by_name[n][name]
+    write.write(combined, place, kept)
+    terminal.show(combined, place, options.view(args))
 
 
 def _percentiles(args):
@@ -149,7 +171,7 @@ def _export(args):
 
 
 def _selftest(args):
-    from ..stats import selftest
+    from ..judge import selftest
     if args.repetitions < 200:
         raise Refused(f"--repetitions must be 200 or more (is {args.repetitions})")
     return NOT_MEASURED if selftest.run(args.repetitions, args.seed) else 0

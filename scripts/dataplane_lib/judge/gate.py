@@ -4,9 +4,9 @@
 import re
 
 from .. import units
-from . import verdict
+from . import verdict, words
 from ..model import guest_arm, metrics
-from ..stats import pooled
+from ..stats import pooled, ranks
 from ..errors import Refused
 
 # The exit statuses that git bisect run understands.
@@ -20,7 +20,7 @@ def judge(result, stored):
     found = verdict.of_pairs(*runs.values(), about["primary"], about["level"])
     result["verdict"] = {"pairs": len(runs[result["arms"][0]["name"]]), "left_out": found.left_out,
                          "level": about["level"], "lines": [line.record() for line in found.lines],
-                         "sentences": [sentence(found.primary)],
+                         "sentences": [sentence(found.primary, about["level"])],
                          "percentiles": {arm: {f"p{p:g}": vars(x) for p, x in pooled.intervals(
                              [run.histogram for run in made], metrics.PERCENTILES).items()}
                              for arm, made in zip("AB", runs.values())}}
@@ -30,19 +30,15 @@ def judge(result, stored):
     result["warnings"] = stopped + about["notes"] + found.notes + result["warnings"]
 
 
-def sentence(line):
+def sentence(line, level=ranks.LEVEL):
     """The primary metric's verdict in words."""
-    label = line.metric.label
+    label, unit = line.metric.label, line.metric.unit
     if not line.found.enough:
-        return f"{label}: unresolved, there are too few pairs that can be compared."
+        return f"{label}: inconclusive, too few pairs that can be compared."
     if line.direction:
-        size = (f"{abs(line.found.estimate):.1f} %" if line.found.kind == "ratio"
-                else f"{units.short(abs(line.found.estimate))} {line.metric.unit}".rstrip())
-        return f"B is {size} {line.word} than A: {label} {line.text}."
-    if line.found.kind == "difference":
-        return f"{label}: no difference found between A and B ({line.text})."
-    return (f"{label}: no difference found between A and B; it is no less than {line.found.low:+.1f} % "
-            f"and no more than {line.found.high:+.1f} %.")
+        size = words.change(line.found, unit).lstrip("+-")
+        return f"B is {size} {line.word} than A: {label} {words.confidence(line.found, level, unit)}."
+    return f"{label}: {words.no_difference(line.found, level, unit)}."
 
 
 def fail_condition(text):
@@ -61,7 +57,7 @@ def status(result, condition):
     asked = f"--fail-if {key} {'<' if side < 0 else '>'} {limit:+g} %"
     if result["verdict"].get("no_measurement"):
         return UNRESOLVED, f"{asked}: unresolved, {guest_arm.NO_MEASUREMENT}"
-    if line is None or line["kind"] != "ratio" or line["level"] < result["verdict"]["level"]:
+    if line is None or line["kind"] != "ratio" or line["level"] < line["wanted"]:
         return UNRESOLVED, f"{asked}: unresolved"
     near, far = (line["low"], line["high"]) if side < 0 else (line["high"], line["low"])
     if side * (far - limit) > 0:

@@ -6,10 +6,10 @@ import math
 import numpy as np
 
 from .. import units
-from . import verdict
+from . import arms as judged, words
 from ..model import shape
 from ..run import order
-from ..stats import ranks, rounds
+from ..stats import grid, ranks
 
 _KEYS = ("bw_mib", "cpu_us_per_mib")
 _NAMES = {"bw_mib": "throughput", "cpu_us_per_mib": "CPU per MiB"}
@@ -35,11 +35,9 @@ def tell(result):
 
 
 def _judged(result, points, key):
-    """[(Comparison or None, is it a difference?)] of each point, looked at together."""
-    figures = [rounds.pairs(result, base, arm, key) for base, arm in points]
-    found = [ranks.paired(*both) if both[0] else None for both in figures]
-    ps = ranks.holm([f.p if f else 1.0 for f in found])
-    return [(f, bool(f) and f.resolved and p <= 1 - ranks.LEVEL) for f, p in zip(found, ps)]
+    """[grid.Change or None] of each point, all of them judged together."""
+    found = grid.judge(judged.figures(result, key), [(arm["name"], base["name"]) for base, arm in points]).changes
+    return [found.get((arm["name"], base["name"])) for base, arm in points]
 
 
 def _overall(result, points, key):
@@ -60,18 +58,12 @@ def _sentences(result, points, found):
         over = _overall(result, points, key)
         if over is None:
             continue
-        word = _word(key, over.estimate) if over.resolved else "~" if over.enough else f"unresolved: {over.notes[0]}"
-        out.append(f"over all points ({len(points)}) {_NAMES[key]} changes by {verdict.change(over)} p={verdict.probability(over.p)} {word} "
-                   "(geometric mean, round by round).")
-        told = [(p, f) for p, (f, different) in zip(points, found[key]) if different]
-        if told:
-            out.append(f"{_NAMES[key]} differs at {len(told)} of {len(points)} points: "
-                       + "; ".join(f"{_place(result, base)} {verdict.change(f)}" for (base, _), f in told) + ".")
-    few = min((f.n if f else 0) for f, _ in found["bw_mib"])
-    wanted = math.ceil(1 + math.log2(len(points) / (1 - ranks.LEVEL)))
-    if few < wanted:
-        out.append(f"{few} {'run' if few == 1 else 'runs'} of an arm that can be paired cannot tell single points, "
-                   f"{len(points)} of them being looked at together ({wanted} might).")
+        word = _word(key, over.estimate) if over.resolved else "" if over.enough else f"inconclusive with {words.runs(over.n)}"
+        out.append(f"over all points ({len(points)}) {_NAMES[key]} changes by {words.change(over)} ({words.confidence(over)}"
+                   f"{f', {word}' if word else ''}; geometric mean, round by round).")
+        told = [(p, f) for p, f in zip(points, found[key]) if f and f.direction]
+        out.append(f"{_NAMES[key]} differs at {len(told)} of {len(points)} points"
+                   + (": " + "; ".join(f"{_place(result, base)} {words.change(f)} ({words.interval(f)})" for (base, _), f in told) if told else "") + ".")
     return out
 
 
@@ -81,8 +73,8 @@ def _plain(points):
     for key in _KEYS:
         changes = [arm["change"][key] for _, arm in points if key in arm["change"]]
         if changes:
-            out.append(f"{_NAMES[key]} changes by {units.percent(min(changes))} to {units.percent(max(changes))} over the points ({len(points)}), "
-                       f"{units.percent(float(np.median(changes)))} in the middle.")
+            out.append(f"{_NAMES[key]} changes by {words.percent(min(changes))} to {words.percent(max(changes))} over the points ({len(points)}), "
+                       f"{words.percent(float(np.median(changes)))} in the middle.")
     return out
 
 
@@ -111,15 +103,12 @@ def _table(result, name, points, found):
     head = [*varied, *[other, name, "change"] * 2]
     note = "CPU is that of both sides, fio's and the target's, divided by what was moved; " + (
         "means of two runs." if not found else
-        f"[ ] is the {100 * ranks.LEVEL:.0f} % interval of a point by itself, * a difference that stands when all points are looked at together."
-        if all(f and f.enough for judged in found.values() for f, _ in judged) else "[ ] is the range of too few runs.")
+        f"[ ] is the {100 * grid.LEVEL:.0f} % interval with all points judged together, * a difference.")
     return {"title": f"{name} against {other}", "top": top, "head": head, "rows": rows, "note": note}
 
 
-def _change(arm, key, judged):
+def _change(arm, key, change):
     """The change in %: with its interval where there is one."""
-    if judged and judged[0] and judged[0].kind == "ratio":
-        found, different = judged
-        if found.n > 1:
-            return f"{found.estimate:+.1f} [{found.low:+.1f}, {found.high:+.1f}]{'*' if different else ''}"
-    return units.percent(arm["change"].get(key))
+    if change and change.kind == "ratio" and change.n > 1:
+        return f"{words.change(change)} [{words.interval(change)}]{'*' if change.direction else ''}"
+    return words.percent(arm["change"].get(key))

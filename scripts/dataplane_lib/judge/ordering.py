@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A published ordering held against this result, in words: as published, the other way round, or not told apart."""
 
-import math
 from itertools import combinations
 
 from .. import units
+from . import arms as judged, words
 from ..model import metrics, shape
-from ..stats import rounds
+from ..stats import grid
 
 
 def sentences(result):
@@ -48,37 +48,21 @@ def _figures(result, arms, told):
 
 
 def _order(result, arms, order):
-    """Every pair of the published order, judged with the p of all of them corrected together."""
-    from ..stats import ranks  # scipy takes a while, and most reports have no need of it
+    """Every pair of the published order, all of them judged together."""
     key = result["study"]["primary"]
     better = metrics.BY_KEY[key].better or 1
-    pairs = list(combinations([n for n in order if n in arms], 2))
-    figures = [rounds.pairs(result, arms[b], arms[a], key) for a, b in pairs]
-    few = min(len(worse) for worse, _ in figures)
-    # No p of a signed-rank test on n runs is below 2 / 2^n, and it is looked at together with the others.
-    wanted = math.ceil(1 + math.log2(len(pairs) / (1 - ranks.LEVEL)))
-    if few < wanted:
-        return (f"{few} {'run' if few == 1 else 'runs'} an arm that can be paired cannot tell that order "
-                f"({wanted} might): none of it is confirmed or refuted.")
-    found = [ranks.paired(*both) for both in figures]
-    ps = ranks.holm([f.p for f in found])
+    asked = [(arms[a]["name"], arms[b]["name"]) for a, b in combinations([n for n in order if n in arms], 2)]
+    names = {arm["name"]: name for name, arm in arms.items()}
+    found = grid.judge(judged.figures(result, key), asked).changes
     as_told, reverse, same = [], [], []
-    for (a, b), f, p in zip(pairs, found, ps):
-        text = f"{a} against {b} {_change(f)}"
-        if f.resolved and p <= 1 - ranks.LEVEL:
-            (as_told if f.estimate * better > 0 else reverse).append(text)
-        else:
-            same.append(text)
-    parts = [f"as published: {'; '.join(as_told)}"] if as_told else []
-    parts += [f"the other way round: {'; '.join(reverse)}"] if reverse else []
-    parts += [f"cannot be told apart: {'; '.join(same)}"] if same else []
-    head = f"of the {len(pairs)} pairs in that order {len(as_told)} came back, {len(reverse)} turned round"
-    return f"{head}, {len(same)} cannot be told apart. " + ". ".join(p[0].upper() + p[1:] for p in parts) + "."
-
-
-def _change(found):
-    unit = " %" if found.kind == "ratio" else ""
-    return f"{found.estimate:+.1f}{unit} [{found.low:+.1f}, {found.high:+.1f}]"
+    for (a, b), change in found.items():
+        text = f"{names[a]} against {names[b]} {words.change(change)} ({words.interval(change)})"
+        (same if not change.direction else as_told if change.direction * better > 0 else reverse).append(text)
+    parts = [f"Confirmed: {'; '.join(as_told)}."] if as_told else []
+    parts += [f"Reversed: {'; '.join(reverse)}."] if reverse else []
+    parts += [f"Inconclusive: {'; '.join(same)}."] if same else []
+    return (f"published ranking: {len(as_told)} of {len(asked)} pairs confirmed, {len(reverse)} reversed, "
+            f"{len(asked) - len(as_told) - len(reverse)} inconclusive. " + " ".join(parts))
 
 
 def _restless(result, arms, restless, steady):
@@ -92,10 +76,6 @@ def _restless(result, arms, restless, steady):
             f"{_judged(result, a, b, 'sample_sd', swings)}.")
 
 
-def _judged(result, a, b, key, words):
-    from ..stats import ranks
-    both = rounds.pairs(result, b, a, key)
-    found = ranks.paired(*both) if both[0] else None
-    if found is None or not found.resolved:
-        return words[2]
-    return words[0] if found.estimate > 0 else words[1]
+def _judged(result, a, b, key, texts):
+    change = grid.judge(judged.figures(result, key), [(a["name"], b["name"])]).changes.get((a["name"], b["name"]))
+    return texts[2] if not change or not change.direction else texts[0] if change.direction > 0 else texts[1]

@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The result in plain words, computed from the figures and true for any of them.
 
-A point counts as different from the baseline when its median is at least
-STEP % away, or what few.py wants of few runs, and no run of it lies within the
-baseline's range; arms that lie on no axis and have runs enough are tested.
-Neighbours of the same verdict are told as one stretch.
+All arms are judged together (arms.py): one differs from its baseline where its interval, corrected for how many are asked, leaves
+out 0. Neighbours of the same verdict are told as one stretch.
 """
 
 from itertools import groupby
 
 from .. import units
-from . import ordering
+from . import arms as judged, ordering, words
 from ..model import metrics, shape
-from ..stats import few, rounds
 
-STEP = 5.0
 # More arms than this are told together, not in a sentence each.
 _FEW = 4
-_WORDS = {1: "better", 0: "no clear difference", -1: "worse"}
 
 
 def sentences(result):
@@ -26,45 +21,80 @@ def sentences(result):
         return result["verdict"]["sentences"]
     if "told" in result:
         return result["told"]["sentences"]
+    judged.judge(result)
     metric = metrics.BY_KEY[result["study"]["primary"]]
     x = shape.along(result)
     untold = [a for a in result["arms"] if not shape.measured(result, a)]
     bases = [a for a in result["arms"] if a["baseline"] and a not in untold]
-    out = [f"Nothing is said of {len(untold)} of {len(result['arms'])} arms, which are no measurement."] if untold else []
+    out = [f"{len(untold)} of {len(result['arms'])} arms are no measurement: no verdict on them."] if untold else []
     if not x:
-        return out + [text for a in bases
-                      for text in [_baseline(a, metric), *_group(result, a, metric)]] + ordering.sentences(result)
+        out += [text for a in bases for text in [_baseline(a, metric), *_group(result, a, metric)]] + ordering.sentences(result)
+        return out + _costs(result, metric) + _power(result, metric)
     out += [_baseline(a, metric) for a in bases]
     for label, arms in shape.series(result):
         points = [a for a in arms if not a["baseline"] and a not in untold]
         if points:
-            out.append((f"{label}: " if label else "") + _along(result, points, metric, x))
-    return out
+            text = _along(result, points, metric, x)
+            out.append(f"{label}: {text}" if label else text[0].upper() + text[1:])
+    return out + _costs(result, metric) + _power(result, metric)
 
 
-def _runs(arm, base):
-    """How many runs a comparison of the two rests on."""
-    return min(arm["runs"], base["runs"])
+def verdict(arm, metric):
+    """+1 better than the baseline, -1 worse, 0 no difference found."""
+    change = judged.found(arm, metric.key)
+    return change.direction * (metric.better or 1) if change else 0
 
 
-def _word(which, arm, base):
-    """A verdict in words; that there is no difference is more than few runs know."""
-    runs = _runs(arm, base)
-    return _WORDS[which] if which or not few.runs(runs) else few.untold(runs)
+def _word(which, arms, metric):
+    """A verdict on a stretch of ARMS in words; that there is no difference is more than two runs know."""
+    if which:
+        return "better" if which > 0 else "worse"
+    fewest = min((c.n for c in (judged.found(a, metric.key) for a in arms) if c), default=0)
+    return f"inconclusive with {words.runs(fewest)}" if fewest < 3 else "no significant difference"
 
 
-def verdict(arm, base, metric):
-    """+1 better than the baseline, -1 worse, 0 not told apart."""
-    change = arm["change"].get(metric.key)
-    if change is None or abs(change) < STEP:
-        return 0
-    if few.runs(_runs(arm, base)) and not few.obvious(change):
-        return 0
-    mine, other = arm["metrics"][metric.key], base["metrics"][metric.key]
-    if mine["min"] <= other["max"] and mine["max"] >= other["min"]:
-        return 0
-    direction = 1 if change > 0 else -1
-    return direction * (metric.better or 1)
+def _intervals(arms, metric):
+    """'95 % CI -1.2 % to +0.9 %': what all intervals of ARMS together hold."""
+    found = [c for c in (judged.found(a, metric.key) for a in arms) if c and c.n > 1]
+    if not found:
+        return ""
+    widest = max(found, key=lambda c: c.high - c.low)
+    low, high = min(c.low for c in found), max(c.high for c in found)
+    return words.confidence(judged.Span(widest.kind, widest.estimate, low, high))
+
+
+def _power(result, metric):
+    """The smallest change that so many runs could have found; nothing where every arm differs."""
+    known = result["grid"]["smallest"]
+    open_ = [a for a in result["arms"] if (c := judged.found(a, metric.key)) and not c.direction]
+    if not open_:
+        return []
+    fewest = min(judged.found(a, metric.key).n for a in open_)
+    if known is None:
+        return [f"With {words.runs(fewest)} per arm no change can be told from noise. Use --repeats 5."]
+    size = f"{known:.2g} %" if result["grid"]["kind"] == "ratio" else f"{units.short(known)} {metric.unit}".rstrip()
+    return [f"With {words.runs(fewest)} per arm a change of {size} in {metric.label} is found 4 times in 5; smaller ones need more --repeats."]
+
+
+def _costs(result, metric):
+    """What arms that are better pay for it in their tails, and in fairness between jobs."""
+    out = []
+    for arm in result["arms"]:
+        paid = judged.costs(arm) if verdict(arm, metric) > 0 else []
+        if paid:
+            out.append((arm, [(metrics.BY_KEY[key], shape.value(arm, key), shape.value(shape.base(result, arm), key)) for key, _ in paid]))
+    if not out:
+        return []
+    told = [f"{shape.differs(result, arm)}: " + ", ".join(_cost(*each) for each in paid) for arm, paid in out[:_FEW]]
+    more = f"; and {len(out) - _FEW} more" if len(out) > _FEW else ""
+    return [f"Better {metric.label}, but: {'; '.join(told)}{more}."]
+
+
+def _cost(metric, value, base):
+    """'lat p99.99 9 × (8.9 to 80 ms)', 'fastest job 2.6 × the slowest (was 1.1 ×)'."""
+    if metric.key == "job_spread":
+        return f"fastest job {words.times(value)} the slowest (was {words.times(base)})"
+    return f"{metric.label} {words.times(value / base)} ({units.short(base)} to {units.short(value)} {metric.unit})"
 
 
 def _baseline(base, metric):
@@ -80,11 +110,11 @@ def _baseline(base, metric):
 
 
 def _range(arms, key):
-    """'+1.0% to +3.2%', or one figure."""
+    """'+1.0 % to +3.2 %', or one figure."""
     found = [a["change"][key] for a in arms if a["change"].get(key) is not None]
     if not found:
         return "no figure"
-    low, high = units.percent(min(found)), units.percent(max(found))
+    low, high = words.percent(min(found)), words.percent(max(found))
     return low if low == high else f"{low} to {high}"
 
 
@@ -95,30 +125,24 @@ def _stretch(arms, x):
 
 
 def _price(arm, base):
-    """' for 2.1 x the target's CPU (48 % to 100 %)', empty without CPU figures."""
-    mine, other = shape.value(arm, "target_cpu"), shape.value(base, "target_cpu")
-    if mine is None or not other:
-        return ""
-    text = f" for {mine / other:.2g} x the target's CPU ({other:.0f} % to {mine:.0f} %)"
-    a, b = shape.value(arm, "target_us_per_io"), shape.value(base, "target_us_per_io")
-    return text + (f", {a / b:.2g} x per I/O" if a is not None and b else "")
+    """' at 69 % CPU (was 42 %), 12 % less CPU per I/O'; empty without CPU figures."""
+    return words.price(shape.value(arm, "target_cpu"), shape.value(base, "target_cpu"),
+                       shape.value(arm, "target_us_per_io"), shape.value(base, "target_us_per_io"))
 
 
 def _along(result, points, metric, x):
     """What happens as X grows."""
-    parts = [(v, list(g)) for v, g in groupby(
-        points, key=lambda a: verdict(a, shape.base(result, a), metric))]
+    parts = [(v, list(g)) for v, g in groupby(points, key=lambda a: verdict(a, metric))]
     what = result["study"].get("effect")
     if len(parts) == 1:
         return _flat(result, parts[0], metric, x, what)
-    told = [f"{x} {_stretch(arms, x)}: {_word(v, arms[0], shape.base(result, arms[0]))} ({_range(arms, metric.key)})"
-            for v, arms in parts]
+    told = [f"{x} {_stretch(arms, x)}: {_word(v, arms, metric)} ({_range(arms, metric.key)})" for v, arms in parts]
     paying = [a for v, arms in parts if v > 0 for a in arms]
     high = parts[-1][1]
     if paying and paying == high:
-        start = f"{what} starts to pay at" if what else "better from"
+        start = f"{what} breaks even at" if what else "better from"
         text = (f"{start} {x}={high[0]['values'][x]}{'' if what else ' on'}: "
-                f"{units.percent(high[0]['change'][metric.key])} {metric.label}{_price(high[0], shape.base(result, high[0]))}")
+                f"{words.percent(high[0]['change'][metric.key])} {metric.label}{_price(high[0], shape.base(result, high[0]))}")
         if len(high) > 1:
             text += f"; from there on {_range(high, metric.key)}"
         return text + f". Below that, {'; '.join(told[:-1])}."
@@ -126,7 +150,7 @@ def _along(result, points, metric, x):
     if paying:
         best = max(paying, key=lambda a: a["change"][metric.key] * (metric.better or 1))
         text += (f". Best at {x}={best['values'][x]}: "
-                 f"{units.percent(best['change'][metric.key])}{_price(best, shape.base(result, best))}")
+                 f"{words.percent(best['change'][metric.key])}{_price(best, shape.base(result, best))}")
     return text + "."
 
 
@@ -136,52 +160,35 @@ def _flat(result, part, metric, x, what):
     stretch = f"{x} {_stretch(arms, x)}"
     base = shape.base(result, first := arms[0])
     if which == 0:
-        why = (f"which {_word(0, first, base)} unless over {few.OBVIOUS:g} % and outside the baseline's range" if few.runs(_runs(first, base))
-               else f"which cannot be told from noise or is under {STEP:g} %")
-        return f"no step seen: over {stretch} {metric.label} differs from the baseline by {_range(arms, metric.key)}, {why}."
+        span = _intervals(arms, metric)
+        return (f"{_word(0, arms, metric)} in {metric.label} over {stretch}: {_range(arms, metric.key)}" + (f" ({span})" if span else "") + ".")
     if which < 0:
         return f"{what + ' never pays' if what else 'worse at every value tried'}: {_range(arms, metric.key)} {metric.label} over {stretch}."
     return (f"{what + ' pays' if what else 'better'} at every value tried ({stretch}): {_range(arms, metric.key)} {metric.label}; "
-            f"{x}={first['values'][x]} gives {units.percent(first['change'][metric.key])}"
+            f"{x}={first['values'][x]} gives {words.percent(first['change'][metric.key])}"
             f"{_price(first, base)}.")
 
 
 def _group(result, base, metric):
     """The arms that are compared with BASE and lie on no axis, in as many sentences as there are verdicts."""
     arms = [a for a in result["arms"] if a["against"] == base["name"] and a is not base and shape.measured(result, a)]
-    tested = _tested(result, arms, base, metric)
-    verdicts = tested or {a["name"]: verdict(a, base, metric) for a in arms}
     if len(arms) <= _FEW:
-        return [_single(result, a, base, metric, verdicts[a["name"]]) for a in arms]
+        return [_single(result, a, base, metric) for a in arms]
     out = []
     for which in (1, -1, 0):
-        found = [a for a in arms if verdicts[a["name"]] == which]
-        told = [f"{shape.differs(result, a)} {units.percent(a['change'].get(metric.key))}" for a in found]
+        found = [a for a in arms if verdict(a, metric) == which]
+        told = [f"{shape.differs(result, a)} {words.percent(a['change'].get(metric.key))}" for a in found]
         if told:
-            how = f", {len(arms)} arms being looked at together" if tested else ""
-            word = _word(which, found[0], base)
-            out.append(f"{word[0].upper()}{word[1:]} against that{how}: {'; '.join(told)}.")
+            word = _word(which, found, metric)
+            span = _intervals(found, metric) if not which else ""
+            out.append(f"{word[0].upper()}{word[1:]}{f' ({span})' if span else ''}: {'; '.join(told)}.")
     return out
 
 
-def _tested(result, arms, base, metric):
-    """{name: verdict} by a test of the runs of the same round, corrected for how many arms there are; None with too few runs."""
-    from ..stats import ranks  # scipy takes a while
-    both = {a["name"]: rounds.pairs(result, base, a, metric.key) for a in arms if "runs" in result}
-    if not both or any(len(x) < ranks.FEWEST_PAIRS for x, _ in both.values()):
-        return None
-    found = {name: ranks.paired(*figures) for name, figures in both.items()}
-    # Of so many arms with so few rounds none could be told, however its runs came out.
-    if max(ranks.holm([f.least for f in found.values()])) > 1 - ranks.LEVEL:
-        return None
-    ps = ranks.holm([f.p for f in found.values()])
-    better = metric.better or 1
-    return {name: (1 if f.estimate * better > 0 else -1) if f.resolved and p <= 1 - ranks.LEVEL else 0
-            for (name, f), p in zip(found.items(), ps)}
-
-
-def _single(result, arm, base, metric, which):
+def _single(result, arm, base, metric):
     """An arm that lies on no axis."""
-    return (f"{shape.differs(result, arm)}: {_word(which, arm, base)}, "
-            f"{units.percent(arm['change'].get(metric.key))} {metric.label}"
-            f"{_price(arm, base) if which else ''}.")
+    change, name = judged.found(arm, metric.key), shape.differs(result, arm)
+    if change is None:
+        return f"{name}: no figure for {metric.label}."
+    text = words.arm(change, unit=metric.unit, better=metric.better)
+    return f"{name}: {text} {metric.label}{_price(arm, base) if change.direction else ''}."

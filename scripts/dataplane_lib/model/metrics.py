@@ -30,6 +30,11 @@ def percentile_key(p):
     return f"lat_p{p:g}_us"
 
 
+def is_tail(key):
+    """True for the key of a percentile above the median."""
+    return any(key == percentile_key(p) for p in PERCENTILES if p > 50)
+
+
 METRICS = (
     Metric("iops", "IOPS", "1/s", +1),
     Metric("bw_mib", "bandwidth", "MiB/s", +1),
@@ -51,8 +56,8 @@ METRICS = (
     Metric("sample_max", "IOPS samples, highest", "1/s", +1),
     Metric("job_spread", "fastest job / slowest", "", -1),
     Metric("at_once", "jobs running at once", "", 0),
-    Metric("kicks_per_s", "notifications to the target", "1/s", -1),
-    Metric("calls_per_s", "notifications to fio", "1/s", -1),
+    Metric("kicks_per_io", "notifications to the target per I/O", "", -1),
+    Metric("calls_per_io", "notifications to fio per I/O", "", -1),
     Metric("sleeps_per_io", "target sleeps per I/O", "", -1),
     Metric("pool_threads", "threads the pool has had at most", "", 0),
     Metric("worker_sleeps_per_io", "worker sleeps per I/O", "", -1),

@@ -8,7 +8,6 @@ from .. import files
 from ..host import rtt
 from ..model import guest_arm, metrics, peers
 from . import fiojson, samples, store
-from ..stats import few
 
 FORMAT = 1
 # Jobs that measured less of the longest one's time than this did not work together all the time.
@@ -108,10 +107,6 @@ def _warnings(meta, arms, runs):
     if any(n for _, n in beyond):
         where = ", ".join(f"p{p:g} in {n} of {len(arms)} arms" for p, n in beyond if n)
         out.append(f"Latency percentiles unreliable, fewer than {metrics.FEWEST_BEYOND} samples above them: {where}.")
-    n = meta["study"]["repeats"]
-    if few.runs(n):
-        out.append(f"Only {n} {'run' if n == 1 else 'runs'} an arm: equal arms lie outside each other's range {few.by_chance(n)}, "
-                   f"so nothing is said of a difference of {few.OBVIOUS:g} % or less; {few.FEWEST} runs tell more.")
     if meta["steal_percent"] > 1:
         out.append(f"The hypervisor took {meta['steal_percent']:.1f} % of the CPU time away during the study (steal).")
     return out

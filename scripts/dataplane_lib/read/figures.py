@@ -51,7 +51,7 @@ def of_run(facts, cpus):
             figures["qemu_cpu"] = sum(t["user"] + t["system"] for t in whole.values())
     if facts["target_stats"]:
         merged = sum(engine.get("merged", 0) for engine in facts["engine_stats"])
-        figures.update(served(facts["target_stats"], figures["iops"], fiojson.total_ios(doc), merged))
+        figures.update(served(facts["target_stats"], fiojson.total_ios(doc), merged))
     elif "--stats" in facts["target"]:
         raise RunFailed("the target wrote no stats")
     if threads is not None and figures["bw_mib"]:
@@ -97,11 +97,10 @@ def of_threads(threads, rate):
     return out
 
 
-def served(stats, iops, counted, merged=0):
-    """What the target counted, per I/O and per second.
+def served(stats, counted, merged=0):
+    """What the target counted, per I/O.
 
-    The target counts from its start, ramp and set-up included, so rates are
-    its counts per request times fio's IOPS. COUNTED is fio's number of I/Os, MERGED
+    It counts from its start, ramp and set-up included. COUNTED is fio's number of I/Os, MERGED
     how many of them are part of another's request: the target cannot have served fewer.
     """
     threads = stats["iothreads"]
@@ -114,8 +113,8 @@ def served(stats, iops, counted, merged=0):
     per = lambda total: total / requests  # noqa: E731
     workers = stats.get("workers", [])
     return {
-        "kicks_per_s": per(sum(t["notifications"]["received"] for t in threads)) * iops,
-        "calls_per_s": per(sum(t["notifications"]["sent"] for t in threads)) * iops,
+        "kicks_per_io": per(sum(t["notifications"]["received"] for t in threads)),
+        "calls_per_io": per(sum(t["notifications"]["sent"] for t in threads)),
         "sleeps_per_io": per(sum(t["sleeps"] for t in threads)),
         "pool_threads": len(workers) or None,
         "worker_sleeps_per_io": per(sum(w["sleeps"] for w in workers)) if workers else None,

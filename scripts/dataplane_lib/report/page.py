@@ -139,7 +139,7 @@ def _settings(result):
                                          or "what [target] says",)
     for name, value in study["variables"].items():
         out[f"variable: {name}"] = value
-    out["one run"] = f"{study['ramp']:g} s ramp, {study['runtime']:g} s measured"
+    out["one run"] = f"{_seconds(study['ramp'])} s ramp, {_seconds(study['runtime'])} s measured"
     out.update(_order(result))
     cpus = result["cpus"]
     out["CPUs"] = (f"fio's job on {cpus['fio']}, target on {cpus['target']}"
@@ -164,6 +164,11 @@ def _order(result):
     if result["ab"].get("restore"):
         out["after it"] = (result["ab"]["restore"],)
     return out
+
+
+def _seconds(value):
+    """A time; '0.5 / 2.0' where results that are compared differ."""
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _seed(result):

@@ -137,7 +137,7 @@ def _write(curves, stem):
 def lines(curves):
     """What the terminal shows."""
     letters = [chr(ord("A") + i) for i in range(len(curves))]
-    out = ["latency (lat) of all jobs and runs together [interval over runs]", ""]
+    out = ["latency (lat) of all jobs, median of the runs [95 % interval]", ""]
     out += [f"{letter}  {curve.name}: {_runs(curve)}, {curve.total} I/Os" for letter, curve in zip(letters, curves)]
     found = [curve.intervals(TOLD) for curve in curves]
     rows = [[f"p{p:g}", *(_cell(curve, known, p) for curve, known in zip(curves, found))] for p in TOLD]

@@ -38,13 +38,13 @@ def distribution(curves, pyplot):
         xs = [_place(p) for p in ps]
         axis.fill_between(xs, [found[p].low / 1000 for p in ps], [found[p].high / 1000 for p in ps], color=colour(i),
                           alpha=0.2, linewidth=0)
-        axis.plot(xs, [found[p].value / 1000 for p in ps], color=colour(i), linewidth=1.4)
+        axis.plot(xs, [found[p].merged / 1000 for p in ps], color=colour(i), linewidth=1.4)
         marks = [p for p in TOLD if p in found]
-        line, = axis.plot([_place(p) for p in marks], [found[p].value / 1000 for p in marks], color=colour(i), marker=picture.mark(i),
+        line, = axis.plot([_place(p) for p in marks], [found[p].merged / 1000 for p in marks], color=colour(i), marker=picture.mark(i),
                           markersize=5, linestyle="")
         axis.plot([], [], color=colour(i), marker=picture.mark(i), markersize=5, label=_label(curve))
-        tips.add(line, [f"{curve.name}\np{p:g}: {units.time(found[p].value)} "
-                        f"({units.time(found[p].low)} to {units.time(found[p].high)})" for p in marks])
+        tips.add(line, [f"{curve.name}\np{p:g}: {units.time(found[p].merged)} "
+                        f"(median of runs {units.time(found[p].value)}, {units.time(found[p].low)} to {units.time(found[p].high)})" for p in marks])
     axis.set_yscale("log")
     axis.yaxis.set_major_locator(_ticks())
     axis.yaxis.set_minor_locator(pyplot.NullLocator())

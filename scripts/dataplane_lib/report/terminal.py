@@ -39,11 +39,11 @@ def show(result, place, view=View()):
     study = result["study"]
     out = [*_wrapped(study["title"] or study["name"]), *_wrapped(device.described(study, result.get("has_target", True))), ""]
     if "compared" in result:
-        out = [*_wrapped(result["compared"], "! "), *out]
+        out = [*(line for text in result["compared"] for line in _wrapped(text, "! ")), *out]
     for one in _tables(result, view):
         out += [*lines(one, None if view.wide else WIDTH), ""]
     out += _verdict(summary.sentences(result), view)
-    out += _warnings([w for w in result["warnings"] if w != result.get("compared")], view)
+    out += _warnings([w for w in result["warnings"] if w not in result.get("compared", ())], view)
     if view.verbose and result["rtt_ns"]:
         out.append(f"  cache-line round trip between CPUs {result['cpus']['fio']} and {result['cpus']['target']}: {result['rtt_ns']:.0f} ns (median)")
     print("\n".join([*out, f"report: {place / 'report.html'}"]))

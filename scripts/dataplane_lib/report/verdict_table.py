@@ -14,7 +14,7 @@ def table(result, folded=False):
     """Metric, both arms' figures, and the change with its interval. Where FOLDED, metrics without a difference share a row."""
     found = result["verdict"]
     one, two = ("1", "2") if "arms" in found else ("A", "B")
-    head = ["metric", one, two, f"{two} against {one} [{100 * found['level']:.0f} % CI]"]
+    head = ["metric", one, two, f"{two} against {one} ({100 * found['level']:.0f} % CI{', within these sessions' if found.get('within') else ''})"]
     arms = found.get("arms", [found])
     if len(arms) > 1:
         rows = [_row(arm["lines"][0], arm["name"]) for arm in arms]
@@ -53,10 +53,9 @@ def legend(result):
     """What must be known to read it."""
     found = result["verdict"]
     if "arms" in found:
-        what = "p is corrected for the number of comparisons (Holm)"
-        what += "; the other metrics are in result.json" if len(found["arms"]) > 1 else ""
-        return f"{_marks(found['arms'])}; {what}."
-    return f"{found['pairs']} pairs in random order; {_marks([found])}; the p of all but the primary metric are corrected (Holm)."
+        what = "the other metrics are in result.json" if len(found["arms"]) > 1 else "1 and 2 are the two sides"
+        return f"{what}." if found.get("within") else f"{_marks(found['arms'])}; intervals are corrected for the number of arms (Holm); {what}."
+    return f"{found['pairs']} pairs in random order; {_marks([found])}; intervals of all but the primary metric are corrected for their number (Holm)."
 
 
 def _marks(shown):

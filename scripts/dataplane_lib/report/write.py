@@ -5,6 +5,7 @@ import importlib
 from contextlib import suppress
 
 from .. import files
+from ..judge import arms
 from ..read import digest, store
 from . import page, plot, table, terminal
 from ..errors import Refused
@@ -43,6 +44,8 @@ def report(place, view=terminal.View()):
     if "ab" in result:
         from ..judge import gate  # scipy takes a while, and other reports have no need of it
         gate.judge(result, stored)
+    else:
+        arms.judge(result)
     form = result["study"].get("form")
     if form:
         importlib.import_module(f"dataplane_lib.{FORMS[form]}").tell(result)

@@ -7,22 +7,22 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ..judge import verdict
+from ..model.run import left_out
 from ..read import raw, store
-from ..stats import ranks
+from ..stats import ranks, stopping
 from ..errors import NotMeasured, RunFailed
 from .order import Order, Slot
 
 
 @dataclass
 class Plan:
-    """How many PAIRS; UNTIL the primary metric's interval is so narrow (%, or None), at most for BUDGET seconds.
+    """How many PAIRS; or, where UNTIL is a stopping.Rule, until that has decided, for BUDGET seconds at most.
 
     WARMUP runs of each arm come first and do not count; COOL_DOWN seconds pass before every run. The order of each pair
     is drawn from SEED.
     """
     pairs: int
-    until: float | None
+    until: stopping.Rule | None
     budget: float
     warmup: int
     cool_down: float
@@ -31,8 +31,8 @@ class Plan:
 
     @property
     def level(self):
-        """What confidence the intervals need, see ranks.LEVEL_UNTIL."""
-        return ranks.LEVEL_UNTIL if self.until else ranks.LEVEL
+        """What confidence the intervals need."""
+        return self.until.level if self.until else ranks.LEVEL
 
 
 class Pairs:
@@ -59,7 +59,7 @@ class Pairs:
         start = time.monotonic()
         for n in range(self.plan.warmup):
             yield from self._pair(n + 1, True)
-        runs, pairs = {arm.name: [] for arm in self.arms}, 0
+        runs, pairs, target = {arm.name: [] for arm in self.arms}, 0, self.plan.pairs
         while True:
             for _ in range(2):
                 pairs += 1
@@ -70,12 +70,12 @@ class Pairs:
                         raise RunFailed(f"{slot.arm.name}, run {slot.number}: gives no figure for {self.plan.primary}")
                     runs[slot.arm.name].append(run)
             meta["study"]["repeats"] = pairs
-            if pairs >= self.plan.pairs:
-                more, why = self._more(list(runs.values()), pairs, time.monotonic() - start)
-                if not more:
+            if pairs >= target:
+                target, why = self._more(list(runs.values()), pairs, time.monotonic() - start)
+                if not target:
                     meta["ab"]["stopped"] = why
                     return
-                self.expected = 2 * (self.plan.warmup + pairs + 2)
+                self.expected = 2 * (self.plan.warmup + target)
 
     def _pair(self, repeat, warmup):
         for place, arm in enumerate(self._order.round(self.arms), 1):
@@ -84,23 +84,23 @@ class Pairs:
             self._number += 1
 
     def _more(self, runs, pairs, took):
-        """(are two more pairs wanted, why not)."""
+        """(how many pairs to go on to, 0 to stop; why it stopped)."""
         a, b = runs
-        usable = pairs - len(verdict.left_out(a, b))
+        left = set(left_out(a, b))
+        usable = pairs - len(left)
         if self.plan.until is None:
             # Pairs that cannot be compared are made up for, within reason.
-            if usable >= self.plan.pairs or 2 * pairs >= 3 * self.plan.pairs:
-                return False, ""
-            return True, ""
-        found = verdict.of_pairs(a, b, self.plan.primary, self.plan.level).primary.found
-        if ranks.narrow_enough(found, self.plan.until):
-            return False, f"the interval is {found.width:.2g} % wide after {pairs} pairs: narrower than {self.plan.until:g} %"
-        each = took / (pairs + self.plan.warmup)
-        if took + 2 * each > self.plan.budget:
-            return False, (f"the budget is spent after {pairs} pairs, and the interval is "
-                           + (f"{found.width:.2g} % wide, not {self.plan.until:g} %" if found.kind == "ratio" and found.enough
-                              else "not known"))
-        return True, ""
+            done = usable >= self.plan.pairs or 2 * pairs >= 3 * self.plan.pairs
+            return (0 if done else pairs + 2), ""
+        if usable:
+            near = [[r.metrics[self.plan.primary] for i, r in enumerate(arm, 1) if i not in left] for arm in (a, b)]
+            why = self.plan.until.decided(ranks.paired(*near, self.plan.level))
+            if why:
+                return 0, f"stopped after {pairs} pairs: {why}"
+        target = stopping.next_look(pairs) if self.plan.until.precision is None else pairs + 2
+        if took + (target - pairs) * took / (pairs + self.plan.warmup) > self.plan.budget:
+            return 0, f"undecided when the budget was spent, after {pairs} pairs"
+        return target, ""
 
     @contextmanager
     def around(self, slot):

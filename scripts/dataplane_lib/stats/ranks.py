@@ -256,3 +256,17 @@ def holm(ps):
         worst = max(worst, min(1.0, ps[i] * (len(ps) - place)))
         out[i] = worst
     return out
+
+
+def holm_levels(ps, level=LEVEL):
+    """The level of each interval with which it leaves out 0 exactly where Holm's rule finds a difference.
+
+    Stepping down from the smallest of PS each has the level of its step; all that are left when a step fails have that step's.
+    """
+    out, going, step = [level] * len(ps), True, level
+    for place, i in enumerate(sorted(range(len(ps)), key=lambda i: ps[i])):
+        if going:
+            step = 1 - (1 - level) / (len(ps) - place)
+            going = ps[i] <= 1 - step
+        out[i] = step
+    return out

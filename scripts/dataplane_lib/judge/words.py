@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The phrases of conclusions, and the one way in which changes and intervals are written."""
+
+import math
+
+from .. import units
+
+# Words for a line without a difference: none was found; so few runs could find none.
+NONE, OPEN = "~", "?"
+
+
+def _tidy(value):
+    """VALUE without the last digits, which differ from one CPU to the next, so that no rounding hangs on them."""
+    return float(f"{value:.6g}") + 0.0
+
+
+def _digits(estimate, low, high):
+    """Decimals of a change in % that an interval is worth."""
+    size = abs(_tidy(estimate))
+    if size >= 1000:
+        return 0
+    # An end that is not 0 must not read like it.
+    near = min(abs(low), abs(high)) < 0.05 and low * high > 0
+    return 2 if near or (size < 10 and _tidy(high - low) <= 0.3) else 1
+
+
+def percent(value, digits=1):
+    """'+3.1 %'; '-' where there is none. Of a tenfold change nobody wants the tenths."""
+    if value is None:
+        return "-"
+    value = _tidy(value)
+    text = f"{value:+.{digits if abs(value) < 1000 else 0}f}"
+    # What rounds to nothing has no sign.
+    return ("0" + text[2:] if not float(text) else text) + " %"
+
+
+def signed(value, unit=""):
+    """'+38.1k us'."""
+    return f"{'-' if value < 0 else '+'}{units.short(abs(_tidy(value)))} {unit}".rstrip()
+
+
+def _ends(found, unit):
+    if found.kind == "ratio":
+        digits = _digits(found.estimate, found.low, found.high)
+        return [percent(v, digits) if abs(v) < 1e6 else "unlimited" for v in (found.estimate, found.low, found.high)]
+    return [signed(v, unit) if math.isfinite(v) else "unlimited" for v in (found.estimate, found.low, found.high)]
+
+
+def interval(found, unit=""):
+    """'-0.9 % to +0.6 %': the interval of FOUND, anything with kind, estimate, low and high."""
+    _, low, high = _ends(found, unit)
+    return f"{low} to {high}"
+
+
+def change(found, unit=""):
+    """'+3.1 %', with as many digits as its interval is worth."""
+    return _ends(found, unit)[0]
+
+
+def confidence(found, level=0.95, unit=""):
+    """'95 % CI -0.9 % to +0.6 %'."""
+    return f"{100 * level:.4g} % CI {interval(found, unit)}"
+
+
+def probability(p):
+    """A p as people write it."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def runs(number):
+    """'1 run', '2 runs'."""
+    return f"{number} run{'' if number == 1 else 's'}"
+
+
+def no_difference(found, level=0.95, unit=""):
+    """'No significant difference (95 % CI -0.9 % to +0.6 %)'."""
+    return f"No significant difference ({confidence(found, level, unit)})"
+
+
+def inconclusive(found, number, unit=""):
+    """'inconclusive with 2 runs (-4.5 % to +12.4 %)'."""
+    return f"inconclusive with {runs(number)}" + (f" ({interval(found, unit)})" if number > 1 else "")
+
+
+def arm(found, level=0.95, unit="", better=None):
+    """What an arm's change from its baseline comes to: FOUND has direction, n, kind, estimate, low and high."""
+    if found.direction:
+        word = "" if not better else "better, " if found.direction * better > 0 else "worse, "
+        return f"{word}{change(found, unit)} ({confidence(found, level, unit)})"
+    if found.n < 3:
+        return inconclusive(found, found.n, unit)
+    text = no_difference(found, level, unit)
+    return text[0].lower() + text[1:]
+
+
+def price(cpu, base_cpu, each=None, base_each=None):
+    """' at 69 % CPU (was 42 %), 12 % less CPU per I/O': what a gain costs in the target's CPU; empty where that is unknown."""
+    if cpu is None or not base_cpu:
+        return ""
+    text = f" at {cpu:.0f} % CPU (was {base_cpu:.0f} %)"
+    if each is None or not base_each:
+        return text
+    more = 100 * (each / base_each - 1)
+    return text + (", the same CPU per I/O" if abs(more) < 1 else f", {abs(more):.0f} % {'less' if more < 0 else 'more'} CPU per I/O")
+
+
+def times(ratio):
+    """'2.6 ×'."""
+    return f"{_tidy(ratio):.2g} ×" if ratio < 100 else f"{_tidy(ratio):.0f} ×"

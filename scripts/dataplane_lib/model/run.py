@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One run of an arm, as what compares runs wants it."""
+
+from dataclasses import dataclass
+
+from ..host import rtt
+
+
+@dataclass
+class Run:
+    """Figures by metric, histogram of latencies, round trips before and after."""
+    metrics: dict
+    histogram: dict
+    rtt: dict
+
+    @property
+    def distance(self):
+        """Mean round trip in ns, None where it was not measured."""
+        before, after = self.rtt["before"], self.rtt["after"]
+        return None if before is None or after is None else (before + after) / 2
+
+
+def left_out(a, b):
+    """The numbers, from 1, of the pairs of runs A and B that are not compared: the cores were not equally far apart in both."""
+    def far(x, y):
+        return x is not None and y is not None and max(x, y) > rtt.CHANGED * min(x, y)
+    def moved(run):
+        return bool(rtt.marks(run.rtt["before"], run.rtt["after"], None))
+    return [i for i, (x, y) in enumerate(zip(a, b), 1) if far(x.distance, y.distance) or moved(x) or moved(y)]
