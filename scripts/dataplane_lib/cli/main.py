@@ -11,7 +11,7 @@ from .. import files, paths, units
 from . import ab, doctor, match, matrix, options, parser
 from .execute import execute
 from ..host import system
-from ..model import peers, studyfile
+from ..model import configuration, peers, studyfile
 from ..read import digest, store
 from ..report import export, terminal, write
 from ..run import session
@@ -116,6 +116,7 @@ def _execute(chosen, args):
     options.apply_factors(chosen, args)
     options.apply(chosen, args)
     options.finish(chosen, args)
+    configuration.Configurations(chosen).fold()
     execute(chosen, args)
 
 

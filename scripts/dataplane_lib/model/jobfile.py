@@ -19,7 +19,7 @@ _BLANKS = " \t\n\v\f\r"
 _ENDS = "".join(map(chr, range(32))) + "\x7f "
 _LONGEST_NAME = 255
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
-_ALIASES = {"wait_for_previous": "stonewall", "timeout": "runtime"}
+_ALIASES = {"wait_for_previous": "stonewall", "timeout": "runtime", "readwrite": "rw"}
 _TIMES = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # Names that a result has a use for of its own.
 _RESERVED = {"job.fio", "study.toml", "result.json", "result.csv", "report.html", "plot.svg", "plot.png", "meta.json", "runs.jsonl.xz", "raw"}
@@ -201,6 +201,11 @@ class JobFile:
             runtime = section.seconds("runtime") or usual
             out.append((section, start, None if runtime is None else start + (section.seconds("ramp_time") or 0.0) + runtime))
         return out
+
+    def span(self, usual=None):
+        """Seconds from fio's start to the end of its last job, as turns() has them; None where that is not known."""
+        ends = [end for _, _, end in self.turns(usual)]
+        return None if None in ends else max(ends, default=0.0)
 
     def in_turn(self):
         """Why not all jobs run at the same time, in words that name the sections; empty where the file has them run together."""

@@ -85,7 +85,7 @@ def skip_missing(chosen):
     if not left or compared and all(arm.name in lacks for arm in compared):
         name, why = next(iter(lacks.items()))
         raise NotMeasured(f"{name}: cannot run, and nothing else is there to compare: {why}")
-    chosen.skipped = [{"name": arm.name, "values": arm.values, "why": lacks[arm.name]} for arm in arms if arm.name in lacks]
+    chosen.skipped += [{"name": arm.name, "values": arm.values, "why": lacks[arm.name]} for arm in arms if arm.name in lacks]
 
 
 def _missing(setup, stock):

@@ -119,7 +119,7 @@ class Study:
         return out
 
     def _is_skipped(self, values):
-        return any(values.items() >= skip["values"].items() for skip in self.skipped)
+        return any(values == skip["values"] for skip in self.skipped)
 
     def all_factors(self):
         """Every factor with all values that it takes in any group."""

@@ -161,10 +161,10 @@ class Runner:
         record["sample_ms"] = self._sample_ms()
         inside = bool(targets.embedded(job.filled(ours)))
         cpus = self._cpus("fio", *["target"] * inside) if inside or "fio_cpus" not in used else None
-        limit = None
         if "runtime" in used:
             record["runtime_s"] = self.study.runtime
-            limit = (self.study.runtime + self.study.ramp) * turns(setup, ours)
+        limit = job.filled(ours).span()
+        limit = limit and limit * turns(setup, ours)
         with open(directory / "fio.err", "wb") as err:
             fio = process.spawn(argv, cpus, stdout=err, stderr=err,
                                 env={**os.environ, **ours})

@@ -10,7 +10,7 @@ from contextlib import nullcontext, suppress
 
 from .. import files, paths, units
 from ..host import cpus, system
-from ..model import device, peers, server, targets
+from ..model import device, jobfile, peers, server, targets
 from ..read import fiojson, store
 from . import client, jobcheck, order, progress, runner
 from ..errors import NotMeasured, Refused
@@ -139,7 +139,8 @@ def seconds_each(study, arms):
     total = 0.0
     for setup in map(study.setup, arms):
         total += _OVERHEAD_S + (_BOOT_S if setup.server.guest() else 0)
-        total += (study.ramp + study.runtime) * runner.turns(setup, setup.variables)
+        times = {"runtime": f"{study.runtime * 1000:.0f}ms", "ramp": f"{study.ramp * 1000:.0f}ms", **setup.variables}
+        total += jobfile.load(setup.job).filled(times).span(study.runtime) * runner.turns(setup, setup.variables)
     return total / len(arms)
 
 
