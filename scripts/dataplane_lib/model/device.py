@@ -10,7 +10,7 @@ from . import guest_arm
 # More values of a factor than these are counted.
 _FEW = 8
 # What our targets do without these options.
-_BACKEND, _DELAY, _POLICY = "null", "none", "off"
+_BACKEND, _DELAY, _POLICY = "null", "none", "adaptive"
 _LIMITS = {"device-iops": "at most {} requests/s", "device-bw": "at most {} bytes/s", "device-parallel": "{} at a time"}
 
 
