@@ -23,7 +23,7 @@ class Restored(unittest.TestCase):
 
     def args(self, *more, runtime="0.5"):
         return ("ab", "--a", "poll-max-ns=0", "--b", "--poll-max-ns 16384", str(self.dir / "job.fio"), "--set", "bs=4k",
-                "--runtime", runtime, "--pairs", "6", "--out", str(self.out), *more)
+                "--runtime", runtime, "--pairs", "6", "--seed", "2", "--out", str(self.out), *more)
 
     def test_restored_after_a_failure(self):
         failing = {**self.env, "FAKE_FIO": "exit"}

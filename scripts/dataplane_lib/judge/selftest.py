@@ -253,14 +253,14 @@ def _until(noise, times):
 
 def _said(noise, times):
     flat = [noise.pairs(10) for _ in range(times)]
-    yield Row("nothing special, 10 runs: two modes are told of", sum(bool(doubts.modes(a, "A")) for a, _ in flat),
+    yield Row("nothing special, 10 runs: two modes are reported", sum(bool(doubts.modes(a, "A")) for a, _ in flat),
               times, at_most=0.05)
     pairs = [noise.pairs(20, modes=True) for _ in range(times)]
-    yield Row("two modes, 20 runs: told of", sum(bool(doubts.modes(a, "A")) for a, _ in pairs), times, at_least=0.8)
-    yield Row("independent runs, 10 of them: drift is told of",
+    yield Row("two modes, 20 runs: reported", sum(bool(doubts.modes(a, "A")) for a, _ in pairs), times, at_least=0.8)
+    yield Row("independent runs, 10 of them: drift is reported",
               sum(bool(doubts.drift(_free(noise, 10), "A")) for _ in range(times)), times, at_most=0.02)
     pairs = [noise.pairs(10, drift=-10) for _ in range(times)]
-    yield Row("a level that falls 10 %, 10 runs: drift is told of", sum(bool(doubts.drift(a, "A")) for a, _ in pairs),
+    yield Row("a level that falls 10 %, 10 runs: drift is reported", sum(bool(doubts.drift(a, "A")) for a, _ in pairs),
               times, at_least=0.6)
 
 

@@ -71,7 +71,7 @@ def _power(result, metric):
         return []
     fewest = min(judged.found(a, metric.key).n for a in open_)
     if known is None:
-        return [f"With {words.runs(fewest)} per arm no change can be told from noise. Use --repeats 5."]
+        return [f"With {words.runs(fewest)} per arm every change is inconclusive. Use --repeats 5."]
     size = f"{known:.2g} %" if result["grid"]["kind"] == "ratio" else f"{units.short(known)} {metric.unit}".rstrip()
     return [f"With {words.runs(fewest)} per arm a change of {size} in {metric.label} is found 4 times in 5; smaller ones need more --repeats."]
 

@@ -65,7 +65,7 @@ def _scale(a, b):
     """(a, b, kind): logarithms, so that differences are ratios, unless there is a 0."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("a sample holds what is no number")
+        raise ValueError("a sample holds what is not a number")
     if (a > 0).all() and (b > 0).all():
         return np.log(a), np.log(b), "ratio"
     return a, b, "difference"
@@ -167,8 +167,8 @@ def paired(a, b, level=LEVEL):
     found = Comparison(kind, _back(kind, middle), _back(kind, low), _back(kind, high),
                        _signed_p(d), len(d), true, level, 2.0 ** (1 - len(d)))
     if true < level:
-        found.notes.append(f"{_count(len(d), 'pair')} cannot tell anything at {100 * level:g} % "
-                           f"(it wants {FEWEST_PAIRS}): the interval is the whole range")
+        found.notes.append(f"{_count(len(d), 'pair')} are too few for {100 * level:g} % "
+                           f"(needs {FEWEST_PAIRS}): the interval is the whole range")
     return found
 
 
@@ -190,7 +190,7 @@ def unpaired(a, b, level=LEVEL):
     """Runs that belong to no pair: Mann and Whitney's test, and the interval of the shift that goes with it."""
     x, y, kind = _scale(a, b)
     if not len(x) or not len(y):
-        raise ValueError("wants one run of each at least")
+        raise ValueError("needs one run of each at least")
     gaps = np.sort(np.subtract.outer(y, x).ravel())
     low, high, true = _ends(gaps, _rank_sum_tail(*sorted((len(x), len(y)))), level)
     every = np.concatenate([x, y])
@@ -200,7 +200,7 @@ def unpaired(a, b, level=LEVEL):
     found = Comparison(kind, _back(kind, np.median(gaps)), _back(kind, low), _back(kind, high),
                        float(min(1.0, p)), min(len(x), len(y)), true, level, 2 / math.comb(len(every), len(x)))
     if true < level:
-        found.notes.append(f"{len(x)} and {len(y)} runs are too few to tell anything at {100 * level:g} %: "
+        found.notes.append(f"{len(x)} and {len(y)} runs are too few for {100 * level:g} %: "
                            "the interval is their whole range")
     return found
 
