@@ -170,16 +170,16 @@ home := $(DESTDIR)$(PREFIX)/lib/fio-dataplane
 bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 install: all $(man_pages)
-	install -d $(home)/engines $(home)/targets $(home)/tools $(bin)
-	install -m 644 $(engine_files) $(home)/engines
-	install $(target_files) $(home)/targets
-	install $(tool_files) $(home)/tools
+	install -d "$(home)/engines" "$(home)/targets" "$(home)/tools" "$(bin)"
+	install -m 644 $(engine_files) "$(home)/engines"
+	install $(target_files) "$(home)/targets"
+	install $(tool_files) "$(home)/tools"
 	find scripts/dataplane_lib scripts/guest_lib jobfiles -type f ! -name '*.pyc' \
-		-exec install -D -m 644 {} $(home)/{} \;
-	install -D scripts/dataplane $(home)/scripts/dataplane
+		-exec install -D -m 644 {} "$(home)/{}" \;
+	install -D scripts/dataplane "$(home)/scripts/dataplane"
 	for f in scripts/dataplane $(mains:%.c=%); do \
-		ln -sf ../lib/fio-dataplane/$$f $(bin)/$${f##*/} || exit; done
-	install -D -m 644 -t $(man) $(man_pages)
+		ln -sf ../lib/fio-dataplane/$$f "$(bin)/$${f##*/}" || exit; done
+	install -D -m 644 -t "$(man)" $(man_pages)
 
 clean:
 	rm -rf build-* $(filter-out build/fio%,$(wildcard build/*))

@@ -4,6 +4,7 @@
 import json
 import os
 import stat
+import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -80,6 +81,7 @@ def result_directory(name, out):
         except OSError as err:
             raise Refused(f"{err.filename}: {err.strerror}; --out DIR puts the result elsewhere") from None
     path = Path(out)
+    _move_failed(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise Refused(f"--out {out}: exists and is not an empty directory")
     try:
@@ -87,6 +89,18 @@ def result_directory(name, out):
     except OSError as err:
         raise Refused(f"--out {path}: {err.strerror}") from None
     return path.resolve()
+
+
+def _move_failed(path):
+    """Make room for a result where a study of ours failed or was stopped: what that left goes to PATH-failed, -failed-2 …"""
+    if not (path / "meta.json").is_file() or (path / "runs.jsonl.xz").exists():
+        return
+    with reading(path / "meta.json"):
+        if read_json(path / "meta.json").get("status") not in ("failed", "interrupted"):
+            return
+        there = next(p for n in range(1, 10000) if not (p := Path(f"{path}-failed" + (f"-{n}" if n > 1 else ""))).exists())
+        path.rename(there)
+    print(f"dataplane: the failed study in {path} is now in {there}", file=sys.stderr)
 
 
 def new_directory(base, name):

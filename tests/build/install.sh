@@ -7,6 +7,12 @@ unset MAKEFLAGS MAKELEVEL MFLAGS
 make -C "$SRC" -j "$(nproc)" B=build-gcc CC=gcc WERROR=1 install PREFIX=/usr DESTDIR="$PWD/root"
 unset FIO_DATAPLANE
 
+make -C "$SRC" B=build-gcc CC=gcc WERROR=1 install PREFIX="/u s" DESTDIR="$PWD/a b" >/dev/null
+for program in "a b/u s/bin"/*; do
+	"$program" --help >/dev/null || fail "$program --help, below a directory with a blank"
+done
+rm -r "a b"
+
 for page in root/usr/share/man/man1/*.1; do
 	grep -q '^\.TH' "$page" || fail "$page is no manual page"
 done

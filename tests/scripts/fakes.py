@@ -38,7 +38,7 @@ out = next(a.split("=", 1)[1] for a in sys.argv if a.startswith("--output="))
 mode = os.environ.get("FAKE_FIO", "")
 runtime = int(os.environ["runtime"][:-2]) / 1000
 try:
-    with open(os.environ["socket"] + ".args") as file:
+    with open(os.environ["socket"] + ".args", errors="surrogateescape") as file:
         args = file.read().split()
 except OSError:
     args = []
@@ -95,7 +95,7 @@ def stop(*_):
         json.dump(dict(iothreads=[thread]), file)
     os._exit(4 if mode == "exit" else 0)
 signal.signal(signal.SIGTERM, stop)
-with open(option["--socket"] + ".args", "w") as file:
+with open(option["--socket"] + ".args", "w", errors="surrogateescape") as file:
     file.write(" ".join(args + ["pid", str(os.getpid())]))
 server = socket.socket(socket.AF_UNIX)
 server.bind(option["--socket"])

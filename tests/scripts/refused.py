@@ -3,6 +3,7 @@
 """A run in which anything failed fails the study, and report refuses its result."""
 
 import json
+import os
 import subprocess
 import tempfile
 import threading
@@ -88,6 +89,31 @@ class Refused(unittest.TestCase):
                 page = out / "report.html"
                 self.assertTrue(not page.exists() or "Not a result" in page.read_text())
                 self.assertEqual(list(out.rglob("*.part")), [])
+
+    def test_again(self):
+        """A study that failed is out of the way of the next one at the same place."""
+        out = self.dir / "again"
+        self.assertNotEqual(self.sweep(out, FAKE_FIO="exit").returncode, 0)
+        done = self.sweep(out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"the failed study in {out} is now in {out}-failed", done.stderr)
+        self.assertTrue((self.dir / "again-failed" / "meta.json").exists())
+
+    def test_places(self):
+        """A TMPDIR too long for sockets, an --out that is not UTF-8, and what a killed one has left behind."""
+        long = self.dir / ("x" * 119)
+        long.mkdir()
+        out = Path(os.fsdecode(os.fsencode(self.dir / "o") + b"\xff"))
+        left = Path("/tmp") / "dataplane-4194305-gone"
+        left.mkdir(exist_ok=True)
+        done = subprocess.run([str(fakes.DATAPLANE), "sweep", str(self.dir / "job.fio"), "--vary", "poll-max-ns=0", "--set", "bs=4k", "--runtime", "0.5",
+                               "--repeats", "1", "--warmup", "0", "--out", str(out)], env={**self.env, "TMPDIR": str(long)}, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"sockets are in /tmp: the path of TMPDIR is too long", done.stderr)
+        self.assertIn(b"/o\xff/report.html", done.stdout)
+        for name in (store.FILE, "report.html", "result.json", "plot.png"):
+            self.assertTrue((out / name).exists(), name)
+        self.assertFalse(left.exists())
 
     def test_two_at_once(self):
         """Studies that begin at the same moment have directories of their own."""

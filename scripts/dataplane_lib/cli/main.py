@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command line of dataplane."""
 
+import io
 import os
 import shlex
 import signal
@@ -226,6 +227,10 @@ def _say(text):
 
 def main(argv):
     """Run the command; returns the exit status, see errors.py."""
+    # A name may hold bytes that are not UTF-8, and is printed as it is.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="surrogateescape")
     signal.signal(signal.SIGTERM, _stop)
     # A terminal that goes away must not keep targets, and what --restore restores, from their end; nohup means go on.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:

@@ -8,14 +8,13 @@ import os
 import select
 import shlex
 import shutil
-import tempfile
 import time
 
 from .. import files, paths
 from ..host import cpu, rtt
 from ..model import jobfile, server, targets
 from ..read import fiojson
-from . import client, fio_jobs, guest_run, jobcheck, process, scratch
+from . import client, fio_jobs, guest_run, jobcheck, private, process, scratch
 from ..errors import RunFailed
 
 _SAMPLE_S = 0.1
@@ -42,11 +41,11 @@ class Runner:
         record = {"number": slot.number, "arm": slot.arm.name, "values": slot.arm.values,
                   "repeat": slot.repeat, "warmup": slot.warmup, "place": slot.place, "status": "running",
                   "rtt": {"before": None, "after": None}}
-        private = tempfile.mkdtemp(prefix="dataplane-")
+        place = private.make()
         started = time.monotonic()
         try:
             record["rtt"]["before"] = rtt.measure(self.pinning)
-            self._pair(slot, directory, private, record)
+            self._pair(slot, directory, place, record)
             record["rtt"]["after"] = rtt.measure(self.pinning)
             record["status"] = "complete"
         except RunFailed as err:
@@ -58,15 +57,16 @@ class Runner:
             raise
         finally:
             record["wall_s"] = round(time.monotonic() - started, 3)
+            # First, as a disk may be full.
+            shutil.rmtree(place, ignore_errors=True)
             files.write_json(directory / "run.json", record)
-            shutil.rmtree(private, ignore_errors=True)
         return fiojson.load(directory / "fio.json")
 
-    def _pair(self, slot, directory, private, record):
+    def _pair(self, slot, directory, place, record):
         """Target up, fio through, target down."""
         setup = self.study.setup(slot.arm)
         serving = setup.server.target() if setup.has_server() else None
-        names = self._names(setup, slot.arm, private, self.scratch.ready() if self.study.file else "")
+        names = self._names(setup, slot.arm, place, self.scratch.ready() if self.study.file else "")
         guest = setup.server.guest(names)
         traced = "dp_trace" in jobfile.variables_of(setup.job)
         target = None
@@ -93,17 +93,17 @@ class Runner:
                             + process.last_line(directory / "target.err"))
         if traced:
             from ..trace import lifecycle  # numpy takes a while, and other studies have no need of it
-            files.write_json(directory / lifecycle.FILE, lifecycle.keep(private))
+            files.write_json(directory / lifecycle.FILE, lifecycle.keep(place))
 
     def job_of(self, arm):
         """What ARM stands for, and the variables of its job file, with places that nothing is at."""
         setup = self.study.setup(arm)
-        private = str(self.raw / "private")
-        return setup, self._environment(setup, self._names(setup, arm, private, os.path.join(private, "file")), self.raw)
+        place = str(self.raw / "private")
+        return setup, self._environment(setup, self._names(setup, arm, place, os.path.join(place, "file")), self.raw)
 
-    def _names(self, setup, arm, private, file):
+    def _names(self, setup, arm, place, file):
         """What $names in a target's command line stand for."""
-        names = {**arm.values, "socket": os.path.join(private, "s"), "dp_trace": os.path.join(private, "trace"),
+        names = {**arm.values, "socket": os.path.join(place, "s"), "dp_trace": os.path.join(place, "trace"),
                  "FIO_DATAPLANE": str(paths.dataplane_dir()), "ncpus": str(len(os.sched_getaffinity(0)) if not self.pinning.pinned else 1)}
         if self.study.file:
             names["file"] = file

@@ -12,7 +12,7 @@ from .. import files, paths, units
 from ..host import cpus, system
 from ..model import device, jobfile, peers, server, targets
 from ..read import fiojson, store
-from . import client, jobcheck, order, progress, runner
+from . import client, jobcheck, order, private, progress, runner
 from ..errors import NotMeasured, Refused
 
 # What a run costs beside ramp and runtime, before one has been timed; that of a guest has to boot.
@@ -52,6 +52,8 @@ class Session:
         self.meta = _meta(study, arms, self.pinning, facts, argv)
         self.each = seconds_each(study, arms) + self.course.pause
         self._announce(arms)
+        private.clean_up()
+        private.announce()
         runner.keep_sources(study, self.place)
         files.write_json(self.place / "meta.json", self.meta)
 
