@@ -92,6 +92,17 @@ class Words(unittest.TestCase):
         del result["grid"]
         self.assertNotIn("p99.99", " ".join(summary.sentences(result)))
 
+    def test_an_unsteady_arm_is_named(self):
+        """Runs of 32932 and 41 IOPS are not averaged without a word."""
+        result = fakes.result([100, 100, 100], runs=3)
+        next(r for r in result["runs"] if r["arm"] == "2")["metrics"]["iops"] = 0.12
+        summary.sentences(result)
+        self.assertEqual(result["warnings"], ["2: its runs differ far more than those of other arms, IOPS from 0.12 to 101: run it again"])
+        self.assertEqual(result["grid"]["unsteady"], ["2"])
+        steady = fakes.result([100, 100, 100], runs=3)
+        summary.sentences(steady)
+        self.assertEqual(steady["warnings"], [])
+
     def test_less_is_better(self):
         result = fakes.result([100, 100, 60])
         result["study"]["primary"] = "lat_mean_us"

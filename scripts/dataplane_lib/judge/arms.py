@@ -4,6 +4,7 @@
 import math
 from dataclasses import asdict, dataclass
 
+from .. import units
 from ..host import rtt
 from ..model import metrics, shape
 from ..stats import grid
@@ -34,12 +35,21 @@ def judge(result):
     for arm in result["arms"]:
         arm["verdict"] = {}
     model = _judged(result, primary)
+    result.setdefault("warnings", [])[:0] = unsteady(result)
     for key in COSTS:
         if key != primary:
             _judged(result, key)
     result["grid"] = {"metric": primary, "level": grid.LEVEL, "comparisons": len(model.changes), "kind": model.kind,
                       "smallest": None if math.isinf(model.smallest) else model.smallest,
+                      "unsteady": list(grid.unsteady(figures(result, primary))),
                       "prior_df": None if math.isinf(model.prior[0]) else model.prior[0], "sd": model.prior[1]}
+
+
+def unsteady(result):
+    """Sentences about arms whose runs differ far beyond those of the others."""
+    metric = metrics.BY_KEY[result["study"]["primary"]]
+    return [f"{arm}: its runs differ far more than those of other arms, {metric.label} from {units.short(low)} to {units.short(high)}: run it again"
+            for arm, (low, high) in grid.unsteady(figures(result, metric.key)).items()]
 
 
 def figures(result, key):

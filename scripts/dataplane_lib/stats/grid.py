@@ -20,8 +20,8 @@ _LEAST_SD = 1e-4
 # So many arms tell what a round has in common by their median; fewer by their mean, where so many degrees of freedom are left and
 # the variance falls below this share.
 _FEWEST_FOR_ROUNDS, _LEFT, _HELPS = 8, 8, 0.5
-# The quantile that the spread of the arms' variances is held against: its middle for so many arms, below that for fewer.
-_CAUTION, _FULL_GRID = 0.5, 16
+# The quantile that the spread of the arms' variances is held against: its middle for so many degrees of freedom, below that for fewer.
+_CAUTION, _FULL_GRID = 0.5, 30
 
 
 @dataclass
@@ -184,7 +184,7 @@ def _prior(own, df):
         # The only one that knows anything speaks for all.
         return float(df[0]), float(own[0])
     e = np.log(own) - special.digamma(df / 2) + np.log(df / 2)
-    spread = e.var(ddof=1) * (len(own) - 1) / stats.chi2.ppf(_CAUTION * min(1, len(own) / _FULL_GRID), len(own) - 1)
+    spread = e.var(ddof=1) * (len(own) - 1) / stats.chi2.ppf(_CAUTION * min(1, float(df.sum()) / _FULL_GRID), len(own) - 1)
     left = float(spread - special.polygamma(1, df / 2).mean())
     # Runs in two modes make variances of two kinds, whose logarithm's middle is neither: the mean of the variances is the safe side,
     # without the few arms whose runs differ far more than those of all others.
@@ -211,3 +211,19 @@ def _trigamma_inverse(value):
 def _back(kind, value):
     """A difference on the scale of logarithms as a change in %, or as it is."""
     return 100 * math.expm1(min(float(value), 700.0)) if kind == "ratio" else float(value)
+
+
+# An arm is unsteady where its largest figure is this much of its smallest, and the ratio is so many times (on logarithms) the usual arm's.
+_RANGE, _TIMES = 1.2, 5.0
+
+
+def unsteady(figures):
+    """{arm: (smallest, largest)} of the arms of FIGURES, {arm: {round: figure}}, whose runs differ far beyond those of the others."""
+    ends = {arm: (min(runs.values()), max(runs.values())) for arm, runs in figures.items() if len(runs) > 1 and min(runs.values()) > 0}
+    if len(ends) < 2:
+        return {}
+    apart = {arm: math.log(high / low) for arm, (low, high) in ends.items()}
+
+    def usual(arm):
+        return float(np.median([v for other, v in apart.items() if other != arm]))
+    return {arm: ends[arm] for arm, v in apart.items() if v > math.log(_RANGE) and v > _TIMES * usual(arm)}
