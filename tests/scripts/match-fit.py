@@ -75,6 +75,33 @@ class Fit(unittest.TestCase):
         point.learn(2000, 1000, 1.0, (0, 0))
         self.assertEqual(fit.costs([point]), (0, 0))
 
+    def test_how_sure(self):
+        """The interval of each cost holds the true one, and a noisy grid has a wider one."""
+        def widths(noise):
+            out = []
+            for seed in range(4):
+                found = fit.intervals(self.points(3000, 1500, noise, seed), draws=40)
+                out.append(found[0][1] - found[0][0])
+                held.append(all(low <= true <= high for (low, high), true in zip(found, (3000, 1500))))
+            return sum(out)
+        held = []
+        self.assertLess(widths(0.01), widths(0.2))
+        # The seeds are fixed; at 95 % one of eight may miss.
+        self.assertGreaterEqual(sum(held), 7, held)
+        points = self.points(3000, 1500, 0.1, 1)
+        self.assertEqual(fit.intervals(points, 20, seed=5), fit.intervals(points, 20, seed=5))
+
+    @staticmethod
+    def points(request, wakeup, noise, seed):
+        """What a search of three steps has learnt of a peer with these costs."""
+        rng, points, costs = random.Random(seed), [fit.Point() for _ in GRID], (0, 0)
+        for _ in range(4):
+            for seen, point in zip(points, GRID):
+                rates = [1e9 / ((point[0] + point[2] * (c[0] + point[1] * c[1])) * (1 + rng.gauss(0, noise))) for c in ((request, wakeup), costs)]
+                seen.learn(*rates, point[1], costs)
+            costs = fit.costs(points)
+        return points
+
     def test_error(self):
         self.assertAlmostEqual(fit.error([1.1, 0.95, 2.0]), 0.1)
 

@@ -55,6 +55,7 @@ class Match(unittest.TestCase):
         request, wakeup = found["costs"]["threads"]
         self.assertAlmostEqual(request + wakeup / 2, 20000, delta=1000)
         self.assertIn(f"--request-cost {request}ns --wakeup-cost {wakeup}ns", next(r for r in runs[4:] if r["values"]["server"] == "fitted")["target"])
+        self.assertRegex(done.stdout, r"threads: request cost \d+ ns \(95 % CI \d+ to \d+ ns\), wake-up cost")
         self.assertIn("off those of qemu-nbd by 50.0 % as it is (median)", fakes.unwrapped(done.stdout))
         self.assertIn("Point by point", (out / "report.html").read_text())
         again = fakes.dataplane("report", str(out), env=self.env)

@@ -46,6 +46,10 @@ def _costs(found):
     return f"--request-cost {found[0]}ns --wakeup-cost {found[1]}ns"
 
 
+def _span(interval):
+    return f"{interval[0]} to {interval[1]} ns"
+
+
 def _sentences(result, points, backend, peer, ours):
     mine = [(place, ratios) for place, _, ratios in points if place["backend"] == backend]
     errors, found = result["match"]["errors"][backend], result["match"]["costs"][backend]
@@ -57,6 +61,9 @@ def _sentences(result, points, backend, peer, ours):
                    f"target has {worst[1][match.FITTED]:.2f} times the IOPS of {peer}.")
         if errors[match.FITTED] > AIM:
             out.append(f"{backend}: {_percent(AIM)} was aimed at: these two costs do not make the target like {peer}.")
+    known = result["match"].get("intervals", {}).get(backend)
+    if known:
+        out.append(f"{backend}: request cost {found[0]} ns (95 % CI {_span(known[0])}), wake-up cost {found[1]} ns (95 % CI {_span(known[1])}).")
     slower = [place for place, ratios in mine if ratios[match.TARGET] < 0.97]
     out[0] += "."
     if slower:

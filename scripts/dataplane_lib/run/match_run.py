@@ -72,9 +72,9 @@ class Fitting(Course):
         self._number = 0
 
     def slots(self, result, meta):
-        told = meta["match"] = {"peer": self.study.peer, "steps": [], "costs": self.study.costs}
+        told = meta["match"] = {"peer": self.study.peer, "steps": [], "costs": self.study.costs, "intervals": {}}
         if self.steps:
-            yield from self._search(result, meta, told["steps"])
+            yield from self._search(result, meta, told["steps"], told["intervals"])
         for repeat in range(1, self.study.repeats + 1):
             for place, arm in enumerate(self.order.round(self.arms.values()), 1):
                 yield self._slot(arm, repeat, False, place)
@@ -86,7 +86,7 @@ class Fitting(Course):
     def _arm(self, who, place):
         return next(a for a in self.arms.values() if a.values == {**place, "server": who})
 
-    def _search(self, result, meta, told):
+    def _search(self, result, meta, told, intervals):
         points = [fit.Point() for _ in self.grid]
         for step in range(self.steps + 1):
             before = {b: tuple(c) for b, c in self.study.costs.items()}
@@ -107,5 +107,11 @@ class Fitting(Course):
             for backend, found in ratios.items():
                 told.append({"step": step, "backend": backend, "request_cost_ns": before[backend][0],
                              "wakeup_cost_ns": before[backend][1], "error": fit.error(found)})
-                self.study.costs[backend] = list(fit.costs(
-                    [p for p, place in zip(points, self.grid) if place["backend"] == backend]))
+                self.study.costs[backend] = list(fit.costs(_of(backend, points, self.grid)))
+        for backend in self.study.costs:
+            intervals[backend] = fit.intervals(_of(backend, points, self.grid), seed=self.study.seed)
+
+
+def _of(backend, points, grid):
+    """Those of POINTS whose place in GRID has BACKEND."""
+    return [point for point, place in zip(points, grid) if place["backend"] == backend]

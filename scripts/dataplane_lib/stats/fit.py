@@ -41,6 +41,16 @@ class Point:
         if cpu:
             self._more_cpu.append(cpu[0] - cpu[1] + self._burnt[-1])
 
+    def drawn(self, random):
+        """A Point that has as many rounds, each drawn from those seen here by RANDOM, a numpy Generator."""
+        out, chosen = Point(), random.integers(0, len(self._peer), len(self._peer))
+        for name in ("_peer", "_ratio", "_burnt", "_sleeps", "_more_cpu"):
+            seen = getattr(self, name)
+            setattr(out, name, [seen[i] for i in chosen if i < len(seen)])
+        # A target sleeps as it did in the last run, whichever were drawn.
+        out._sleeps.append(self._sleeps[-1])
+        return out
+
     @property
     def wanted(self):
         """The peer's time per I/O in ns."""
@@ -99,3 +109,15 @@ def costs(points):
         reach = (high - low) * 2 / _STEPS
         low, high = np.maximum(best - reach, 0), best + reach
     return tuple(int(round(c)) for c in best)
+
+
+def intervals(points, draws=100, seed=1, level=0.95):
+    """((low, high) of the request cost, (low, high) of the wake-up cost) in ns: how far costs() might be off, by LEVEL.
+
+    The bootstrap (Efron 1979): costs() of POINTS drawn from POINTS with replacement, each with rounds drawn from its own,
+    DRAWS times. What single rounds and what single points decide are both in it.
+    """
+    random = np.random.default_rng(seed)
+    found = np.array([costs([points[i].drawn(random) for i in random.integers(0, len(points), len(points))]) for _ in range(draws)])
+    tail = 100 * (1 - level) / 2
+    return tuple(tuple(int(round(v)) for v in np.percentile(found[:, k], (tail, 100 - tail))) for k in (0, 1))
