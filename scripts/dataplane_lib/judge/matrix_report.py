@@ -110,5 +110,5 @@ def _table(result, name, points, found):
 def _change(arm, key, change):
     """The change in %: with its interval where there is one."""
     if change and change.kind == "ratio" and change.n > 1:
-        return f"{words.change(change)} [{words.interval(change)}]{'*' if change.direction else ''}"
+        return words.brief(change) + ("*" if change.direction else "")
     return words.percent(arm["change"].get(key))

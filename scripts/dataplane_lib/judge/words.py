@@ -57,6 +57,11 @@ def change(found, unit=""):
     return _ends(found, unit)[0]
 
 
+def brief(found):
+    """'+3.1 [+2.2, +4.0]': a change in % and its interval, for a table whose head says %."""
+    return "{} [{}, {}]".format(*(text.removesuffix(" %") for text in _ends(found, "")))
+
+
 def confidence(found, level=0.95, unit=""):
     """'95 % CI -0.9 % to +0.6 %'."""
     return f"{100 * level:.4g} % CI {interval(found, unit)}"
