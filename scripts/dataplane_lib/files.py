@@ -24,16 +24,23 @@ def reading(path):
         raise NotMeasured(f"{path}: is damaged: {type(err).__name__}: {str(err)[:80]}") from None
 
 
-def read_bytes(path):
-    """What the file PATH holds; nothing else than a file is opened, as a FIFO would be waited for."""
+@contextmanager
+def opened(path):
+    """The file PATH, to read bytes from; nothing else than a file is opened, as a FIFO would be waited for."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise NotMeasured(f"{path}: not a file")
-            return file.read()
+            yield file
     except OSError as err:
         raise NotMeasured(f"{path}: {err.strerror}") from None
+
+
+def read_bytes(path):
+    """What the file PATH holds."""
+    with opened(path) as file:
+        return file.read()
 
 
 def read_text(path):

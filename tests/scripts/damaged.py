@@ -14,6 +14,7 @@ from pathlib import Path
 import fakes  # noqa: F401: finds dataplane_lib
 import made_up
 from dataplane_lib.read import digest, store
+from dataplane_lib.trace import records
 from dataplane_lib.errors import Refused
 
 # What stands in the place of a value.
@@ -88,6 +89,24 @@ class Damaged(unittest.TestCase):
         with self.assertRaisesRegex(Refused, f"^{self.place}/{store.FILE}: not a file"):
             store.load(self.place)
         (self.place / store.FILE).unlink()
+
+    def test_traces(self):
+        """A FIFO, nothing, noise behind a good start, and a part that claims to be longer than the file."""
+        path = self.dir / "x.trace"
+        os.mkfifo(path)
+        with self.assertRaisesRegex(Refused, "not a file"):
+            records.load(path)
+        path.unlink()
+        rng = random.Random(3)
+        head = records._HEADER.pack(records.MAGIC, records.VERSION, records.PAGE, records.RECORD.itemsize, 0, 1, 0, 0, b"p", b"h", b"b")
+        for room in (1, 8, 1 << 31):
+            part = records._THREAD.pack(b"t", records.JOB, 1, room)
+            for n in range(20):
+                path.write_bytes(head.ljust(records.PAGE, b"\0") + part + rng.randbytes(rng.randrange(3 * records.PAGE)))
+                try:
+                    records.load(path)
+                except Refused as err:
+                    self.assertIn(str(path), str(err))
 
     def test_versions(self):
         for change, word in (({"version": 2}, "version 2 of the format, this dataplane reads 1"), ({"schema": "x"}, "does not name the schema")):

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A trace as it lies in a file: wire/trace.h is the format, docs/traces.md what it means."""
 
+import errno
+import os
 import struct
 from dataclasses import dataclass
 
 import numpy as np
 
+from .. import files
 from ..errors import NotMeasured, Refused
 
 MAGIC, VERSION, PAGE = b"dptrace\n", 1, 4096
@@ -55,11 +58,10 @@ class File:
 
 def load(path):
     """Read a trace; one of a process that still runs, or was killed, will do."""
-    try:
-        with open(path, "rb") as file:
-            return _read(str(path), file)
-    except OSError as err:
-        raise Refused(f"{path}: {err.strerror}") from None
+    if not os.path.exists(path):
+        raise Refused(f"{path}: {os.strerror(errno.ENOENT)}")
+    with files.reading(path), files.opened(path) as file:
+        return _read(str(path), file)
 
 
 def _read(path, file):
@@ -95,9 +97,9 @@ def _thread(path, file, at):
         return None, None
     if role not in (JOB, IOTHREAD, WORKER) or not room or room & (room - 1):
         raise NotMeasured(f"{path}: is damaged: a thread's part at {at} has role {role} and room for {room} records")
-    raw = np.frombuffer(file.read(room * RECORD.itemsize), RECORD)
-    if len(raw) < room:
+    if at + PAGE + room * RECORD.itemsize > os.fstat(file.fileno()).st_size:
         raise NotMeasured(f"{path}: is cut off in the records of {_text(name)}")
+    raw = np.frombuffer(file.read(room * RECORD.itemsize), RECORD)
     before = _written(head)
     file.seek(at)
     # Of a process that still runs: what it has overwritten since is of no use.
