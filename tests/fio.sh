@@ -32,7 +32,7 @@ engine_words()
 	local word
 	words=(--ioengine="$engine")
 	[ "$ENGINE" != virtio-poll ] || words+=(--transport=vhost-user)
-	[ "$ENGINE" != nbd ] || words+=(--uri="$uri")
+	[[ $ENGINE != nbd || -z ${uri-} ]] || words+=(--uri="$uri")
 	[ -z "${socket-}" ] || words+=(--socket="$socket")
 	for word; do
 		[[ $ENGINE == virtio-poll && $word == --wait_mode=* ]] || words+=("$word")
