@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """An arm may be a work tree: it is made first, and its own programs are run; one that does not build is neither good nor bad."""
 
+import json
 import shutil
 import tempfile
 import unittest
@@ -35,17 +36,22 @@ class Tree(unittest.TestCase):
                                env=self.env)
 
     def test_its_programs_are_run(self):
-        # One pair is enough to see it: what comes after B's first run fails.
-        done = self.ab("--set-b", "true", "--restore", "echo enough >&2; false")
+        # One pair is enough to see it: what comes after the second run fails.
+        seen = self.dir / "seen"
+        done = self.ab("--set-a", "true", "--set-b", "true", "--restore", f"if [ -e {seen} ]; then echo enough >&2; exit 1; fi; touch {seen}")
         self.assertIn("enough", done.stderr)
-        runs = fakes.runs(self.dir / "out")
-        for run, place in ((runs[0], self.dir), (runs[1], (self.tree / "build").resolve())):
+        runs = {}
+        for path in sorted((self.dir / "out" / "raw").iterdir()):
+            run = json.loads((path / "run.json").read_text())
+            runs[run["values"]["arm"]] = run
+        for arm, place in (("A", self.dir), ("B", (self.tree / "build").resolve())):
+            run = runs[arm]
             self.assertTrue(run["target"].startswith(f"{place}/targets/vhost-user-blk-target "), run["target"])
             self.assertEqual(run["environment"]["FIO_DATAPLANE"], str(place))
 
     def test_one_that_does_not_build(self):
         (self.tree / "Makefile").write_text("all:\n\t@echo no such luck >&2; exit 1\n")
-        for more, status in (((), 1), (("--fail-if", "iops < -2%"), 125)):
+        for more, status in (((), 3), (("--fail-if", "iops < -2%"), 125)):
             done = self.ab(*more)
             self.assertEqual(done.returncode, status)
             self.assertIn(f"make -C {self.tree.resolve()}: exit status 2", done.stderr)

@@ -123,7 +123,7 @@ class Words(unittest.TestCase):
         found = verdict.of_pairs(*arms(50, 4), "iops")
         self.assertEqual(found.primary.word, "?")
         self.assertIn("inconclusive, too few pairs", gate.sentence(found.primary))
-        self.assertIn("4 pairs cannot tell", " ".join(found.notes))
+        self.assertIn("4 pairs are too few", " ".join(found.notes))
 
     def test_modes_and_drift_are_told(self):
         noise = selftest.Noise(np.random.default_rng(5))

@@ -67,7 +67,7 @@ class Baselines(unittest.TestCase):
     def arms(self, factors, baseline):
         with tempfile.TemporaryDirectory() as tmp:
             job = Path(tmp) / "job.fio"
-            job.write_text("bs=${bs}\nsocket=${socket}\n")
+            job.write_text("[j]\nbs=${bs}\nsocket=${socket}\n")
             study = Study("s", job, factors=factors, baseline=baseline)
             return {a.name: a.against for a in study.arms()}, [a.name for a in study.arms() if a.baseline]
 

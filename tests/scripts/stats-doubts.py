@@ -43,7 +43,7 @@ class Drift(unittest.TestCase):
     def test_told_with_size_and_direction(self):
         text = doubts.drift(steady(2) * np.linspace(1, 0.9, 10), "A's IOPS")
         self.assertIn("A's IOPS drifted", text)
-        self.assertIn(", -4.6% (", text)
+        self.assertIn(", -4.6 % (", text)
         self.assertIn("rank correlation with time -", text)
 
     def test_none(self):

@@ -50,7 +50,7 @@ class Paired(unittest.TestCase):
         self.assertAlmostEqual(found.estimate, 100)
         found = ranks.paired([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
         self.assertFalse(found.resolved or found.enough)
-        self.assertIn("5 pairs cannot tell", found.notes[0])
+        self.assertIn("5 pairs are too few", found.notes[0])
         self.assertFalse(ranks.narrow_enough(found, 100))
 
     def test_one_odd_run_changes_little(self):
