@@ -52,9 +52,6 @@ class Drift(unittest.TestCase):
 
 
 class Distance(unittest.TestCase):
-    def test_unequal_pairs(self):
-        self.assertEqual(doubts.unequal([57, 57, None, 128], [60, 128, 57, 57]), [False, True, False, True])
-
     def test_unequal_arms(self):
         text = doubts.distance([57] * 8, [128] * 8, [0.1] * 8)[0]
         self.assertIn("A 57 ns, B 128 ns", text)

@@ -3,12 +3,12 @@
 
 from . import options
 from .execute import execute
-from ..model import ab_arms, jobfile, studyfile
+from ..model import ab_arms, jobfile, study, studyfile
 from ..run import order
 from ..errors import Refused
 
 _STUDY = "dataplane-matrix"
-_PROTOCOLS = ("interleaved", order.ORIGINAL)
+_PROTOCOLS = ("interleaved", study.ORIGINAL)
 # So long is a run of the original.
 _SECONDS = 120.0
 
@@ -22,7 +22,7 @@ def add(command):
         sub.add_argument(f"--{arm}", required=True, metavar="'ARM'",
                          help=f"what is special about arm {arm.upper()}, see dataplane ab --help (required)")
     sub.add_argument("--protocol", default=_PROTOCOLS[0], metavar="NAME",
-                     help=f"interleaved: the two runs of a point next to each other, in random order, with a verdict; {order.ORIGINAL}: three runs "
+                     help=f"interleaved: the two runs of a point next to each other, in random order, with a verdict; {study.ORIGINAL}: three runs "
                           "of two minutes each, the first discarded, "
                           "the other two averaged (default: %(default)s)")
     sub.add_argument("--short", action="store_true", help="the study's short form")
@@ -38,7 +38,7 @@ def _run(args):
     _arms(chosen, args)
     options.apply_factors(chosen, args)
     options.finish(chosen, args)
-    course = order.Original(chosen.arms()) if args.protocol == order.ORIGINAL else None
+    course = order.Original(chosen.arms()) if args.protocol == study.ORIGINAL else None
     execute(chosen, args, course)
 
 
@@ -48,11 +48,11 @@ def _study(args):
         raise Refused(f"--protocol {args.protocol}: unknown; accepted: {', '.join(_PROTOCOLS)}")
     chosen = studyfile.load(studyfile.find(args.study), args.short)
     chosen.form = "matrix"
-    if args.protocol == order.ORIGINAL:
+    if args.protocol == study.ORIGINAL:
         for name in ("repeats", "warmup"):
             if getattr(args, name) is not None:
-                raise Refused(f"--{name} cannot be combined with --protocol {order.ORIGINAL} ({order.ORIGINAL_RUNS} runs of each arm, the first discarded)")
-        chosen.repeats, chosen.warmup = order.ORIGINAL_RUNS - 1, 1
+                raise Refused(f"--{name} cannot be combined with --protocol {study.ORIGINAL} ({study.ORIGINAL_RUNS} runs of each arm, the first discarded)")
+        chosen.repeats, chosen.warmup = study.ORIGINAL_RUNS - 1, 1
         chosen.runtime = chosen.runtime if args.short else _SECONDS
     return chosen
 

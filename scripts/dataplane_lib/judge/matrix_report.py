@@ -7,8 +7,7 @@ import numpy as np
 
 from .. import units
 from . import arms as judged, words
-from ..model import shape
-from ..run import order
+from ..model import shape, study
 from ..stats import grid, ranks
 
 _KEYS = ("bw_mib", "cpu_us_per_mib")
@@ -17,7 +16,7 @@ _NAMES = {"bw_mib": "throughput", "cpu_us_per_mib": "CPU per MiB"}
 
 def tell(result):
     """Put a table for each arm that has a baseline, and sentences, into RESULT, a digest."""
-    original = result.get("matrix", {}).get("protocol") == order.ORIGINAL
+    original = result.get("matrix", {}).get("protocol") == study.ORIGINAL
     sentences, tables = [], []
     groups = {}
     for arm in result["arms"]:

@@ -10,11 +10,23 @@ import numpy as np
 from scipy import stats as _scipy
 
 from . import verdict
-from ..model.run import Run
 from ..stats import doubts, grid, latency, pooled, ranks, stopping
 
 # A rate is wrong when chance would give it less often than this.
 _CHANCE = 1e-3
+
+
+@dataclass
+class Run:
+    """A made-up run: figures by metric, histogram of latencies, round trips before and after."""
+    metrics: dict
+    histogram: dict
+    rtt: dict
+
+    @property
+    def distance(self):
+        """Mean round trip in ns."""
+        return (self.rtt["before"] + self.rtt["after"]) / 2
 
 
 @dataclass

@@ -1,23 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One run of an arm, as what compares runs wants it."""
-
-from dataclasses import dataclass
+"""Which runs can be compared."""
 
 from ..host import rtt
-
-
-@dataclass
-class Run:
-    """Figures by metric, histogram of latencies, round trips before and after."""
-    metrics: dict
-    histogram: dict
-    rtt: dict
-
-    @property
-    def distance(self):
-        """Mean round trip in ns, None where it was not measured."""
-        before, after = self.rtt["before"], self.rtt["after"]
-        return None if before is None or after is None else (before + after) / 2
 
 
 def left_out(a, b):

@@ -15,6 +15,9 @@ from .server import KEYS, Server, merge_options
 PROVIDED = {"FIO_DATAPLANE", "socket", "uri", "fio_cpus", "dp_stats", "dp_trace", "runtime", "ramp",
             "iops_log", "sample_ms", "file", "port"}
 
+# The protocol of the matrix's original: so many runs of an arm after each other, of which the first is discarded.
+ORIGINAL, ORIGINAL_RUNS = "original", 3
+
 
 @dataclass
 class Arm:

@@ -5,8 +5,7 @@ import random
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-# The protocol of the sniff test: so many runs of an arm after each other, of which the first is discarded.
-ORIGINAL, ORIGINAL_RUNS = "original", 3
+from ..model.study import ORIGINAL, ORIGINAL_RUNS
 
 
 @dataclass

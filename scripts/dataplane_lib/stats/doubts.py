@@ -86,11 +86,6 @@ def drift(values, name):
             f"{units.short(after)} in the second{moved} (rank correlation with time {trend.statistic:+.2f})")
 
 
-def unequal(a, b):
-    """For each pair of round trips (ns, or None): are they so far apart that the runs are no pair?"""
-    return [x is not None and y is not None and max(x, y) > rtt.CHANGED * min(x, y) for x, y in zip(a, b)]
-
-
 def distance(a, b, change):
     """What the round trips A and B of paired runs (ns) mean for CHANGE, the log ratios of their figures.
 

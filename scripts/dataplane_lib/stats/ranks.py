@@ -22,7 +22,6 @@ FEWEST_PAIRS = 6
 # Going on until an interval is narrow stops a little more often where it is narrow by chance:
 # asked for at 97 %, it holds 95 (the self-test counts).
 LEVEL_UNTIL = 0.97
-FEWEST_UNTIL = 8
 _RESAMPLES = 4000
 _SEED = 20140915
 
@@ -109,16 +108,6 @@ def _signed_p(d):
     return float(min(1.0, 2 * tail[min(up, total - up)]))
 
 
-def _ends(ordered, tail, level):
-    """(low, high, true level): as many of the ORDERED left out at either end as TAIL allows.
-
-    TAIL[k] is the chance that the truth lies beyond the k+1 outermost of one side. Where even
-    the very ends are not LEVEL apart, they are the interval and the true level is less.
-    """
-    cut = min(max(_last(tail, (1 - level) / 2), 0), (len(ordered) - 1) // 2)
-    return float(ordered[cut]), float(ordered[-1 - cut]), max(0.0, 1 - 2 * float(tail[cut]))
-
-
 def _centre(d, level):
     """(middle, low, high, true level): the shifts of D that the signed-rank test does not reject.
 
@@ -172,39 +161,6 @@ def paired(a, b, level=LEVEL):
     return found
 
 
-@lru_cache(maxsize=64)
-def _rank_sum_tail(n, m):
-    """P(U <= k) for samples of N and M without ties."""
-    ways = np.zeros(n * m + 1)
-    ways[0] = 1.0
-    # The generating function of U is the Gaussian binomial: a product of (1-q^(m+i))/(1-q^i).
-    for i in range(1, n + 1):
-        if m + i <= n * m:
-            ways[m + i:] = ways[m + i:] - ways[:-(m + i)]
-        for k in range(i, len(ways)):
-            ways[k] += ways[k - i]
-    return np.cumsum(ways / ways.sum())
-
-
-def unpaired(a, b, level=LEVEL):
-    """Runs that belong to no pair: Mann and Whitney's test, and the interval of the shift that goes with it."""
-    x, y, kind = _scale(a, b)
-    if not len(x) or not len(y):
-        raise ValueError("needs one run of each at least")
-    gaps = np.sort(np.subtract.outer(y, x).ravel())
-    low, high, true = _ends(gaps, _rank_sum_tail(*sorted((len(x), len(y)))), level)
-    every = np.concatenate([x, y])
-    ties = len(np.unique(every)) < len(every)
-    p = 1.0 if np.ptp(every) == 0 else _scipy.mannwhitneyu(
-        y, x, method="asymptotic" if ties or len(gaps) > 2500 else "exact").pvalue
-    found = Comparison(kind, _back(kind, np.median(gaps)), _back(kind, low), _back(kind, high),
-                       float(min(1.0, p)), min(len(x), len(y)), true, level, 2 / math.comb(len(every), len(x)))
-    if true < level:
-        found.notes.append(f"{len(x)} and {len(y)} runs are too few for {100 * level:g} %: "
-                           "the interval is their whole range")
-    return found
-
-
 def _count(n, what):
     return f"{n} {what}{'' if n == 1 else 's'}"
 
@@ -241,11 +197,6 @@ def bootstrap(a, b, is_paired, level=LEVEL, widen=True, resamples=_RESAMPLES):
         level = widened(min(len(x), len(y)), level)
     low, high = np.quantile(middles, [(1 - level) / 2, (1 + level) / 2])
     return _back(kind, low), _back(kind, high)
-
-
-def narrow_enough(found, width):
-    """Is the interval at most WIDTH % from end to end? A change that is no ratio never is."""
-    return found.kind == "ratio" and found.width <= width
 
 
 def holm(ps):
