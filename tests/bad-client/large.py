@@ -82,6 +82,7 @@ class Beside(bench.BadClientTest):
         self.goes_on(lambda: self.used(ring) < 256)
 
 
+@unittest.skipIf("thread" in bench.BUILD, "the thread sanitizer takes seconds for a slice of memory")
 class BesideWithWorkers(Beside):
     """Nor is the pool's queue full of what takes long."""
 

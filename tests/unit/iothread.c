@@ -364,6 +364,12 @@ static void kick_again(struct fake *f)
 		assert_int_equal(write(f->source.fd, &one, sizeof(one)), sizeof(one));
 }
 
+static void make_wakeups_cost(void *arg)
+{
+	(void)arg;
+	it.wakeup_cost_ns = 20 * MS;
+}
+
 /* A wait that ends at once is not a sleep, and costs no wake-up. */
 static void test_waits_and_sleeps(void **state)
 {
@@ -376,8 +382,7 @@ static void test_waits_and_sleeps(void **state)
 	add_all(1);
 	usleep(20000);
 	before = cpu_ns();
-	/* Nobody but the thread uses it, and that is asleep, or soon will be. */
-	it.wakeup_cost_ns = 20 * MS;
+	iothread_call(&it, make_wakeups_cost, NULL);
 	waits = counter_get(&it.stats.waits);
 	sleeps = counter_get(&it.stats.sleeps);
 	atomic_store(&fake[0].kicks, 0);
