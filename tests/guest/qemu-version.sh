@@ -29,5 +29,5 @@ ends_with()
 	[ "$(cat console.txt)" = "guest: $text" ] || { cat console.txt; fail "should say '$text'"; }
 	echo "ok $text"
 }
-ends_with "/bin/true --version: tells no version" --qemu /bin/true --socket /nowhere
+ends_with "/bin/true --version: prints no version" --qemu /bin/true --socket /nowhere
 ends_with "/nowhere is not installed: scripts/install-deps guest" --qemu /nowhere

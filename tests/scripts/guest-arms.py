@@ -163,8 +163,8 @@ class Guests(unittest.TestCase):
         """(exit status, stdout, stderr) of dataplane run."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main.main(["run", str(self.dir / "study.toml"), "--keep-raw", "--out", str(self.out), *args])
-        return status, out.getvalue(), err.getvalue()
+            status = main.main(["run", str(self.dir / "study.toml"), "-v", "--keep-raw", "--out", str(self.out), *args])
+        return status, fakes.unwrapped(out.getvalue()), err.getvalue()
 
     def started(self):
         """The arguments of every QEMU that was to run a job."""
@@ -180,16 +180,19 @@ class Guests(unittest.TestCase):
         # KVM is as good as any; each device has a baseline of its own.
         self.assertAlmostEqual(fast["change"]["iops"], 100)
         self.assertIn("device", fast["against"])
-        said = fakes.unwrapped(said)
-        self.assertIn("kvm: polling breaks even at poll-max-ns=32768: +100.0 % IOPS", said)
-        self.assertIn("ours: polling breaks even at poll-max-ns=32768: +100.0 % IOPS", said)
+        for device in ("kvm", "ours"):
+            self.assertIn(f"Baseline device={device} poll-max-ns=0: 25.0k IOPS", said)
+            self.assertIn(f"* {device}: inconclusive with 1 run in IOPS over poll-max-ns 8192 to 32768: 0.0 % to +100.0 %", said)
+        self.assertIn("server: kvm (QEMU's virtio-blk, null-co, 14us a request), emulated (QEMU's virtio-blk, null-co), "
+                      "ours (a guest's vhost-user-blk, null); policy: adaptive; job: job.fio (bs=4k wait=block)", " ".join(said.split()))
         # TCG is not.
         emulated = arms["device=emulated poll-max-ns=32768"]
         self.assertEqual((emulated["change"], emulated["no_measurement"]), ({}, "QEMU emulated the guest's CPU (TCG)"))
-        self.assertNotIn("emulated: polling", said)
-        self.assertIn("* Nothing is said of 3 of 9 arms, which are no measurement.", said)
-        self.assertIn("(50.0k) no measurement", said)
-        self.assertIn("device=emulated poll-max-ns=32768: no measurement, as QEMU emulated the guest's CPU (TCG).", said)
+        self.assertNotIn("* emulated:", said)
+        self.assertNotIn("Baseline device=emulated", said)
+        self.assertIn("* No conclusion for 3 of 9 arms: software emulation is not a measurement.", said)
+        self.assertIn("(50.0k)", said)
+        self.assertIn("device=emulated poll-max-ns=32768: no measurement: QEMU emulated the guest's CPU (TCG).", said)
         self.assertIn("emulated (no measurement)", (self.out / "plot.svg").read_text())
         # The iothread's CPU is the target's, QEMU's has it in it; the guest's clock is another one than ours.
         # On a busy host the sampler, or the thread, may get no time in some run.
@@ -220,7 +223,8 @@ class Guests(unittest.TestCase):
         self.assertEqual(status, 0, err)
         self.assertIn("KVM boots no guest of qemu-system-x86_64 here: skipped device=kvm poll-max-ns=0.", said)
         # auto is what there is.
-        self.assertIn("Nothing is said of 2 of 2 arms", said)
+        self.assertIn("No conclusion for 2 of 2 arms", said)
+        self.assertRegex(said, r"\(25\.0k\) +no measurement")
 
     def test_missing(self):
         plain = self.dir / "plain.toml"
@@ -245,7 +249,7 @@ class Guests(unittest.TestCase):
                            ("refuse", "QEMU: target ended at start, exit status 1: qemu: made-up refusal")):
             with self.subTest(mode), mock.patch.dict(os.environ, FAKE_QEMU=mode):
                 status, _, err = self.run_study("--vary", "device=emulated")
-                self.assertEqual(status, 1)
+                self.assertEqual(status, 3)
                 self.assertIn(text, err)
                 shutil.rmtree(self.out)
 

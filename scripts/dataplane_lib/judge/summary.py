@@ -26,7 +26,7 @@ def sentences(result):
     x = shape.along(result)
     untold = [a for a in result["arms"] if not shape.measured(result, a)]
     bases = [a for a in result["arms"] if a["baseline"] and a not in untold]
-    out = [f"{len(untold)} of {len(result['arms'])} arms are no measurement: no verdict on them."] if untold else []
+    out = [f"No conclusion for {len(untold)} of {len(result['arms'])} arms: software emulation is not a measurement."] if untold else []
     if not x:
         out += [text for a in bases for text in [_baseline(a, metric), *_group(result, a, metric)]] + ordering.sentences(result)
         return out + _costs(result, metric) + _power(result, metric)

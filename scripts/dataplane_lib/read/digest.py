@@ -81,7 +81,7 @@ def _warnings(meta, arms, runs):
     for why in sorted({a["no_measurement"] for a in arms} - {""}):
         names = [a["name"] for a in arms if a["no_measurement"] == why]
         which = ", ".join(names) if len(names) <= 4 else f"{len(names)} of {len(arms)} arms"
-        out.insert(0, f"{which}: no measurement, as {why}. Such figures, in parentheses, show that it works, and nothing of speed.")
+        out.insert(0, f"{which}: no measurement: {why}. Figures in parentheses show that the arm works, not how fast it is.")
     queued = [a["name"] for a in arms if _took_turns(a, runs)]
     if queued:
         out.append("The jobs ran one after another, not together, as the server takes fewer clients at a time than there "
