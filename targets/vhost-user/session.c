@@ -329,10 +329,12 @@ static void say_goodbye(struct session *s, const struct vu_msg *msg, int err)
 		return;
 	if (why)
 		client_line("client %u dropped: %s", s->id, drop_text(why));
+	else if (err == -ECONNRESET || (msg && err == -EPIPE))
+		return; /* it hung up, perhaps before it was answered */
 	else if (msg)
 		client_line("client %u dropped: %s (%u): %s", s->id, vu_request_name(msg->h.request),
 			    msg->h.request, strerror(-err));
-	else if (err != -ECONNRESET)
+	else
 		say_unheard(s, err);
 }
 
