@@ -10,7 +10,8 @@ for peer in qemu-nbd qemu-storage-daemon; do
 	tried=1
 	"$SRC/scripts/dataplane" match --peer $peer --iodepth 4 --bs 4k --steps 0 --repeats 1 --runtime 0.5 --ramp 0.1 \
 		--out "$PWD/$peer" >said 2>progress || fail "the match with $peer failed: $(tail -n 1 progress)"
-	grep -q "off those of $peer by .* as it is" said || fail "no sentence about $peer: $(cat said)"
+	tr -s ' \n' ' ' <said >words
+	grep -q "off those of $peer by .* as it is" words || fail "no sentence about $peer: $(cat said)"
 	/usr/bin/python3 - "$peer" <<'END'
 import json, sys
 arms = {a["values"]["server"]: a["metrics"] for a in json.load(open(f"{sys.argv[1]}/result.json"))["arms"]}

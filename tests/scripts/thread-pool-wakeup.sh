@@ -8,7 +8,7 @@
 command -v qemu-nbd >/dev/null || skip "qemu-nbd is not installed"
 fio --enghelp | grep -qw nbd || skip "this fio has no nbd engine"
 
-"$SRC/scripts/dataplane" run thread-pool-wakeup --vary wakeup=sem --vary completion=eventfd-locked \
+"$SRC/scripts/dataplane" run thread-pool-wakeup -v --vary wakeup=sem --vary completion=eventfd-locked \
 	--vary 'server=nbd-target,qemu-nbd -e 1' --vary scenario=write \
 	--repeats 1 --warmup 0 --runtime 1 --ramp 0.1 --out "$PWD/out" >said 2>progress ||
 	fail "the study failed: $(tail -n 1 progress)"
@@ -24,5 +24,6 @@ for (server, engine), found in arms.items():
 ours = arms["nbd-target", "nbd.so"]
 assert ours["pool_threads"]["value"] >= 1, ours
 END
-grep -q 'one after another.*qemu-nbd -e 1' said || fail "the report does not say that jobs waited"
-grep -q 'Baseline server=nbd-target' said || fail "the report has no words"
+tr -s ' \n' ' ' <said >words
+grep -q 'one after another.*qemu-nbd -e 1' words || fail "the report does not say that jobs waited"
+grep -q 'Baseline server=nbd-target' words || fail "the report has no words"
