@@ -58,9 +58,24 @@ def _digits(value, digits):
     return f"{value:.{max(0, digits - whole)}f}"
 
 
+def tidy(value):
+    """VALUE without the last digits, which differ from one CPU to the next, so that no rounding hangs on them."""
+    return float(f"{value:.6g}") + 0.0
+
+
 def percent(value, digits=1):
-    """A signed change in %, '-' when there is none to give; from 1000 % on without tenths."""
-    return "-" if value is None else f"{value:+.{digits if abs(value) < 1000 else 0}f} %"
+    """A signed change in %: '+3.1 %'; '-' where there is none; from 1000 % on without tenths."""
+    if value is None:
+        return "-"
+    value = tidy(value)
+    text = f"{value:+.{digits if abs(value) < 1000 else 0}f}"
+    # What rounds to nothing has no sign.
+    return ("0" + text[2:] if not float(text) else text) + " %"
+
+
+def rounded(value):
+    """A change in % for a sentence: '+87 %', '+3.1 %'."""
+    return percent(value, 1 if value is None or abs(tidy(value)) < 9.95 else 0)
 
 
 def listed(names, most=6, between=", "):
@@ -103,8 +118,9 @@ def time(ns):
 
 
 def times(value):
-    """2.13 -> '2.1 ×'."""
-    return f"{_digits(value, 2)} ×"
+    """2.13 -> '2.1 ×'; two significant digits, and no integer digit lost."""
+    value = tidy(value)
+    return f"{value:.0f} ×" if abs(value) >= 10 else f"{value:.2g} ×"
 
 
 _LEADING = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]+)?) ?(ns|us|µs|ms|s\b|[kKmMgG]\b|)(?=[% ×!)]|\.\.|$)")

@@ -73,7 +73,7 @@ class Sweep(unittest.TestCase):
 
     def test_terminal(self):
         text = fakes.unwrapped(self.done.stdout)
-        self.assertIn("Better from poll-max-ns=16384 on: +100.0 % IOPS", text)
+        self.assertIn("Better from poll-max-ns=16384 on: +100 % IOPS", text)
         self.assertIn(f"report: {self.out.resolve() / 'report.html'}", text)
         self.assertFalse([line for line in self.done.stdout.splitlines() if not line.startswith("report: ") and len(line) > 80])
         self.assertEqual(self.done.stdout.splitlines()[1][:40], "device: null without delay (the target's")

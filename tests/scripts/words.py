@@ -17,8 +17,8 @@ def told(values, **kwargs):
 class Words(unittest.TestCase):
     def test_step(self):
         text = told([100, 101, 148, 150], cpu=[50, 50, 100, 100], base_cpu=50)
-        self.assertIn("Polling breaks even at x=4: +48.0 % IOPS at 100 % CPU (was 50 %)", text)
-        self.assertIn("from there on +48.0 % to +50.0 %", text)
+        self.assertIn("Break-even at x=4: +48 % IOPS at 100 % CPU (was 50 %)", text)
+        self.assertIn("from there on +48 % to +50 %", text)
         self.assertIn("Below that, x 1 to 2: no significant difference (0.0 % to +1.0 %)", text)
 
     def test_no_step(self):
@@ -29,10 +29,37 @@ class Words(unittest.TestCase):
 
     def test_found_but_small(self):
         """2 % is a difference where runs are half a per cent apart."""
-        self.assertIn("Polling breaks even at x=8: +2.0 % IOPS", told([100, 101, 99, 102]))
+        self.assertIn("Break-even at x=8: +2.0 % IOPS", told([100, 101, 99, 102]))
+
+    def test_other_effects_are_told_in_plain_words(self):
+        """Only polling, which is paid for in CPU, breaks even."""
+        result = fakes.result([100, 101, 148, 150])
+        result["study"]["effect"] = "a larger pool"
+        text = summary.sentences(result)[1]
+        self.assertIn("Better from x=4 on: +48 % IOPS", text)
+        self.assertNotIn("even", text)
+
+    def test_many_series_begin_with_what_they_come_to(self):
+        """Not with a page of baselines."""
+        result = fakes.result([100, 101, 148, 150])
+        first = list(result["arms"])
+        for series in "abcde":
+            for arm in first:
+                name = f"{series}-{arm['name']}"
+                result["arms"].append({**arm, "name": name, "against": f"{series}-{arm['against']}", "values": {**arm["values"], "series": series}})
+                result["runs"] += [{**run, "arm": name} for run in result["runs"] if run["arm"] == arm["name"]]
+        result["arms"] = [a for a in result["arms"] if a not in first]
+        result["runs"] = [r for r in result["runs"] if r["arm"][1:2] == "-"]
+        result["study"]["factors"]["series"] = list("abcde")
+        told = summary.sentences(result)
+        self.assertRegex(told[0], r"^IOPS of 20 arms against their baselines: \d+ better, \d+ no significant difference\.$")
+        self.assertIn("Largest gain: ", told[1])
+        self.assertIn("+50 % IOPS", told[1])
+        self.assertFalse([t for t in told[:4] if t.startswith("Baseline")], told)
+        self.assertEqual(len([t for t in told if t.startswith("Baseline")]), 5)
 
     def test_always_worse(self):
-        self.assertIn("Polling never pays: -50.0 % to -20.0 % IOPS over x 1 to 4", told([80, 60, 50]))
+        self.assertIn("Polling never pays: -50 % to -20 % IOPS over x 1 to 4", told([80, 60, 50]))
 
     def test_better_at_once(self):
         text = told([130, 140, 150])
@@ -41,16 +68,16 @@ class Words(unittest.TestCase):
 
     def test_loss_below_the_step_is_told(self):
         text = told([100, 80, 150])
-        self.assertIn("breaks even at x=4", text)
+        self.assertIn("Break-even at x=4", text)
         self.assertIn("x 1: no significant difference", text)
-        self.assertIn("x 2: worse (-20.0 %)", text)
+        self.assertIn("x 2: worse (-20 %)", text)
 
     def test_collapse_after_a_gain_is_no_step(self):
         """The 2016 first version: better in the middle, worst where it should pay."""
         text = told([148, 100, 148, 60])
         self.assertIn("No single step up", text)
-        self.assertNotIn("breaks even", text)
-        self.assertIn("x 8: worse (-40.0 %)", text)
+        self.assertNotIn("Break-even", text)
+        self.assertIn("x 8: worse (-40 %)", text)
         self.assertIn("Best at x=1", text)
 
     def test_noise_is_no_difference(self):
@@ -64,7 +91,7 @@ class Words(unittest.TestCase):
         text = told([103, 98, 101], runs=2, spread=0.1)
         self.assertRegex(text, r"^Inconclusive with 2 runs in IOPS over x 1 to 4: .* \(95 % CI -\d+\.\d % to \+\d+\.\d %\)\.$")
         self.assertNotRegex(text, "(?i)worse|better|no significant")
-        self.assertIn("breaks even at x=4: +169.0 % IOPS", told([73, 49, 269], runs=2))
+        self.assertIn("Break-even at x=4: +169 % IOPS", told([73, 49, 269], runs=2))
 
     def test_few_runs_on_no_axis(self):
         for values in ([98], [98, 103, 101, 104, 99]):
@@ -111,7 +138,7 @@ class Words(unittest.TestCase):
                 arm[table]["lat_mean_us"] = arm[table].pop("iops")
         for run in result["runs"]:
             run["metrics"]["lat_mean_us"] = run["metrics"].pop("iops")
-        self.assertIn("breaks even at x=4: -40.0 % lat mean", summary.sentences(result)[1])
+        self.assertIn("Break-even at x=4: -40 % lat mean", summary.sentences(result)[1])
 
     def test_baseline(self):
         first = summary.sentences(fakes.result([100, 100, 100], base_cpu=48, cpu=[48] * 3))[0]

@@ -72,8 +72,8 @@ def _plain(points):
     for key in _KEYS:
         changes = [arm["change"][key] for _, arm in points if key in arm["change"]]
         if changes:
-            out.append(f"{_NAMES[key]} changes by {words.percent(min(changes))} to {words.percent(max(changes))} over the points ({len(points)}), "
-                       f"{words.percent(float(np.median(changes)))} in the middle.")
+            out.append(f"{_NAMES[key]} changes by {units.percent(min(changes))} to {units.percent(max(changes))} over the points ({len(points)}), "
+                       f"{units.percent(float(np.median(changes)))} in the middle.")
     return out
 
 
@@ -110,4 +110,4 @@ def _change(arm, key, change):
     """The change in %: with its interval where there is one."""
     if change and change.kind == "ratio" and change.n > 1:
         return words.brief(change) + ("*" if change.direction else "")
-    return words.percent(arm["change"].get(key))
+    return units.percent(arm["change"].get(key))

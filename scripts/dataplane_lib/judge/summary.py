@@ -13,6 +13,8 @@ from ..model import metrics, shape
 
 # More arms than this are told together, not in a sentence each.
 _FEW = 4
+# The effect that is paid for in CPU, so that its gain has a break-even.
+_POLLING = "polling"
 
 
 def sentences(result):
@@ -27,16 +29,34 @@ def sentences(result):
     untold = [a for a in result["arms"] if not shape.measured(result, a)]
     bases = [a for a in result["arms"] if a["baseline"] and a not in untold]
     out = [f"No conclusion for {len(untold)} of {len(result['arms'])} arms: software emulation is not a measurement."] if untold else []
+    lines = [(label, points) for label, arms in (shape.series(result) if x else ())
+             if (points := [a for a in arms if not a["baseline"] and a not in untold])]
+    found = [_named(label, _along(result, points, metric, x)) for label, points in lines]
     if not x:
-        out += [text for a in bases for text in [_baseline(a, metric), *_group(result, a, metric)]] + ordering.sentences(result)
-        return out + _costs(result, metric) + _power(result, metric)
-    out += [_baseline(a, metric) for a in bases]
-    for label, arms in shape.series(result):
-        points = [a for a in arms if not a["baseline"] and a not in untold]
-        if points:
-            text = _along(result, points, metric, x)
-            out.append(f"{label}: {text}" if label else text[0].upper() + text[1:])
-    return out + _costs(result, metric) + _power(result, metric)
+        found = [text for a in bases for text in _group(result, a, metric)] + ordering.sentences(result)
+    references, rest = [_baseline(a, metric) for a in bases], _costs(result, metric) + _power(result, metric)
+    if len(lines) > _FEW or (len(bases) > 1 and len(found) > _FEW):
+        return out + _overview(result, metric) + rest + found + references
+    return out + (references + found + rest if len(bases) < 2 else found + rest + references)
+
+
+def _named(label, text):
+    """TEXT about the series LABEL; it stands alone where there is one series."""
+    return f"{label}: {text}" if label else text[0].upper() + text[1:]
+
+
+def _overview(result, metric):
+    """How many arms are better and worse, and which are the furthest: what many series and baselines come to."""
+    arms = [a for a in result["arms"] if judged.found(a, metric.key)]
+    by = {which: [a for a in arms if verdict(a, metric) == which] for which in (1, -1, 0)}
+    counts = [f"{len(by[which])} {_word(which, by[which], metric)}" for which in by if by[which]]
+    out = [f"{metric.label} of {len(arms)} arms against their baselines: {', '.join(counts)}."] if arms else []
+    for which, title in ((1, "Largest gain"), (-1, "Largest loss")):
+        if by[which]:
+            arm = max(by[which], key=lambda a: abs(a["change"].get(metric.key) or 0))
+            out.append(f"{title}: {shape.full(arm['values'])} with {units.rounded(arm['change'].get(metric.key))} {metric.label}"
+                       f"{_price(arm, shape.base(result, arm))}.")
+    return out
 
 
 def verdict(arm, metric):
@@ -93,8 +113,8 @@ def _costs(result, metric):
 def _cost(metric, value, base):
     """'lat p99.99 9 × (8.9 to 80 ms)', 'fastest job 2.6 × the slowest (was 1.1 ×)'."""
     if metric.key == "job_spread":
-        return f"fastest job {words.times(value)} the slowest (was {words.times(base)})"
-    return f"{metric.label} {words.times(value / base)} ({units.short(base)} to {units.short(value)} {metric.unit})"
+        return f"fastest job {units.times(value)} the slowest (was {units.times(base)})"
+    return f"{metric.label} {units.times(value / base)} ({units.short(base)} to {units.short(value)} {metric.unit})"
 
 
 def _baseline(base, metric):
@@ -114,7 +134,7 @@ def _range(arms, key):
     found = [a["change"][key] for a in arms if a["change"].get(key) is not None]
     if not found:
         return "no figure"
-    low, high = words.percent(min(found)), words.percent(max(found))
+    low, high = units.rounded(min(found)), units.rounded(max(found))
     return low if low == high else f"{low} to {high}"
 
 
@@ -133,16 +153,16 @@ def _price(arm, base):
 def _along(result, points, metric, x):
     """What happens as X grows."""
     parts = [(v, list(g)) for v, g in groupby(points, key=lambda a: verdict(a, metric))]
-    what = result["study"].get("effect")
+    polls = result["study"].get("effect") == _POLLING
     if len(parts) == 1:
-        return _flat(result, parts[0], metric, x, what)
+        return _flat(result, parts[0], metric, x, polls)
     told = [f"{x} {_stretch(arms, x)}: {_word(v, arms, metric)} ({_range(arms, metric.key)})" for v, arms in parts]
     paying = [a for v, arms in parts if v > 0 for a in arms]
     high = parts[-1][1]
     if paying and paying == high:
-        start = f"{what} breaks even at" if what else "better from"
-        text = (f"{start} {x}={high[0]['values'][x]}{'' if what else ' on'}: "
-                f"{words.percent(high[0]['change'][metric.key])} {metric.label}{_price(high[0], shape.base(result, high[0]))}")
+        at = f"{x}={high[0]['values'][x]}"
+        text = (f"{f'break-even at {at}' if polls else f'better from {at} on'}: "
+                f"{units.rounded(high[0]['change'][metric.key])} {metric.label}{_price(high[0], shape.base(result, high[0]))}")
         if len(high) > 1:
             text += f"; from there on {_range(high, metric.key)}"
         return text + f". Below that, {'; '.join(told[:-1])}."
@@ -150,11 +170,11 @@ def _along(result, points, metric, x):
     if paying:
         best = max(paying, key=lambda a: a["change"][metric.key] * (metric.better or 1))
         text += (f". Best at {x}={best['values'][x]}: "
-                 f"{words.percent(best['change'][metric.key])}{_price(best, shape.base(result, best))}")
+                 f"{units.rounded(best['change'][metric.key])}{_price(best, shape.base(result, best))}")
     return text + "."
 
 
-def _flat(result, part, metric, x, what):
+def _flat(result, part, metric, x, polls):
     """One verdict for every point."""
     which, arms = part
     stretch = f"{x} {_stretch(arms, x)}"
@@ -163,9 +183,9 @@ def _flat(result, part, metric, x, what):
         span = _intervals(arms, metric)
         return (f"{_word(0, arms, metric)} in {metric.label} over {stretch}: {_range(arms, metric.key)}" + (f" ({span})" if span else "") + ".")
     if which < 0:
-        return f"{what + ' never pays' if what else 'worse at every value tried'}: {_range(arms, metric.key)} {metric.label} over {stretch}."
-    return (f"{what + ' pays' if what else 'better'} at every value tried ({stretch}): {_range(arms, metric.key)} {metric.label}; "
-            f"{x}={first['values'][x]} gives {words.percent(first['change'][metric.key])}"
+        return f"{'polling never pays' if polls else 'worse at every value tried'}: {_range(arms, metric.key)} {metric.label} over {stretch}."
+    return (f"{'polling pays' if polls else 'better'} at every value tried ({stretch}): {_range(arms, metric.key)} {metric.label}; "
+            f"{x}={first['values'][x]} gives {units.rounded(first['change'][metric.key])}"
             f"{_price(first, base)}.")
 
 
@@ -177,7 +197,7 @@ def _group(result, base, metric):
     out = []
     for which in (1, -1, 0):
         found = [a for a in arms if verdict(a, metric) == which]
-        told = [f"{shape.differs(result, a)} {words.percent(a['change'].get(metric.key))}" for a in found]
+        told = [f"{shape.differs(result, a)} {units.rounded(a['change'].get(metric.key))}" for a in found]
         if told:
             word = _word(which, found, metric)
             span = _intervals(found, metric) if not which else ""

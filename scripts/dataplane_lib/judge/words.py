@@ -9,40 +9,25 @@ from .. import units
 NONE, OPEN = "~", "?"
 
 
-def _tidy(value):
-    """VALUE without the last digits, which differ from one CPU to the next, so that no rounding hangs on them."""
-    return float(f"{value:.6g}") + 0.0
-
-
 def _digits(estimate, low, high):
     """Decimals of a change in % that an interval is worth."""
-    size = abs(_tidy(estimate))
+    size = abs(units.tidy(estimate))
     if size >= 1000:
         return 0
     # An end that is not 0 must not read like it.
     near = min(abs(low), abs(high)) < 0.05 and low * high > 0
-    return 2 if near or (size < 10 and _tidy(high - low) <= 0.3) else 1
-
-
-def percent(value, digits=1):
-    """'+3.1 %'; '-' where there is none. Of a tenfold change nobody wants the tenths."""
-    if value is None:
-        return "-"
-    value = _tidy(value)
-    text = f"{value:+.{digits if abs(value) < 1000 else 0}f}"
-    # What rounds to nothing has no sign.
-    return ("0" + text[2:] if not float(text) else text) + " %"
+    return 2 if near or (size < 10 and units.tidy(high - low) <= 0.3) else 1
 
 
 def signed(value, unit=""):
     """'+38.1k us'."""
-    return f"{'-' if value < 0 else '+'}{units.short(abs(_tidy(value)))} {unit}".rstrip()
+    return f"{'-' if value < 0 else '+'}{units.short(abs(units.tidy(value)))} {unit}".rstrip()
 
 
 def _ends(found, unit):
     if found.kind == "ratio":
         digits = _digits(found.estimate, found.low, found.high)
-        return [percent(v, digits) if abs(v) < 1e6 else "unlimited" for v in (found.estimate, found.low, found.high)]
+        return [units.percent(v, digits) if abs(v) < 1e6 else "unlimited" for v in (found.estimate, found.low, found.high)]
     return [signed(v, unit) if math.isfinite(v) else "unlimited" for v in (found.estimate, found.low, found.high)]
 
 
@@ -107,8 +92,3 @@ def price(cpu, base_cpu, each=None, base_each=None):
         return text
     more = 100 * (each / base_each - 1)
     return text + (", the same CPU per I/O" if abs(more) < 1 else f", {abs(more):.0f} % {'less' if more < 0 else 'more'} CPU per I/O")
-
-
-def times(ratio):
-    """'2.6 ×'."""
-    return f"{_tidy(ratio):.2g} ×" if ratio < 100 else f"{_tidy(ratio):.0f} ×"
