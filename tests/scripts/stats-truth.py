@@ -86,6 +86,42 @@ class Truth(unittest.TestCase):
                 show(f"{arms} equal arms x {repeats}, {kind}", *(percent(h, tries * MORE) for h in hits), "<= 5 %")
                 self.assertTrue(at_most(hits[1], tries * MORE, 0.06), (arms, repeats, kind, hits))
 
+    def test_small_sweeps_of_two_runs(self):
+        """Two and three arms find no difference at all, four keep the rate."""
+        for arms in (2, 3, 4):
+            asked, tries = [(str(i), "0") for i in range(1, arms)], 60 * MORE
+            for kind in selftest.KINDS:
+                hits = [0, 0]
+                for _ in range(tries):
+                    table = self.noise.sweep(arms, 2, kind)
+                    hits[0] += any(apart(table, arm) for arm, _ in asked)
+                    hits[1] += any(c.resolved for c in grid.judge(table, asked).changes.values())
+                show(f"{arms} equal arms x 2, {kind}", *(percent(h, tries) for h in hits), "<= 5 %")
+                self.assertTrue(at_most(hits[1], tries, 0.05), (arms, kind, hits))
+        change = grid.judge({"0": {1: 100.0, 2: 100.1}, "1": {1: 200.0, 2: 200.1}}, [("1", "0")]).changes["1", "0"]
+        self.assertTrue(not change.resolved and change.low <= 0 <= change.high, change)
+
+    def test_an_unsteady_arm_made_again(self):
+        """One run of an equal arm at half: old without its second set, new with it (run/again.py)."""
+        asked, tries = [(str(i), "0") for i in range(1, 16)], 40 * MORE
+        for hit in ("1", "0"):
+            for kind in ("normal", "wandering level", "every fourth run 5 % down"):
+                hits, narrow = [0, 0], 0
+                for _ in range(tries):
+                    later = self.noise.sweep(16, 6, kind)
+                    first = {arm: {r: v for r, v in runs.items() if r < 3} for arm, runs in later.items()}
+                    first[hit][0] *= 0.5
+                    bad = grid.unsteady(first)
+                    beside = {name for arm, base in asked if {arm, base} & set(bad) for name in (arm, base)} - set(bad)
+                    table = {arm: {r: v for r, v in runs.items() if r > 2 or arm not in bad} if arm in bad or arm in beside else first[arm]
+                             for arm, runs in later.items()}
+                    found = [grid.judge(t, asked).changes for t in (first, table)]
+                    for i, changes in enumerate(found):
+                        hits[i] += any(c.resolved for c in changes.values())
+                    narrow += found[1]["1", "0"].high - found[1]["1", "0"].low < found[0]["1", "0"].high - found[0]["1", "0"].low
+                show(f"{'baseline' if hit == '0' else 'arm'} disturbed, made again, {kind}", *(percent(h, tries) for h in hits), "<= 5 %")
+                self.assertTrue(at_most(hits[1], tries, 0.06) and narrow > tries / 2, (hit, kind, hits, narrow))
+
     def test_a_tenth_more(self):
         tries, hits, asked = 150 * MORE, [0, 0], [(str(i), "0") for i in range(1, 16)]
         for _ in range(tries):

@@ -52,6 +52,13 @@ def unsteady(result):
             for arm, (low, high) in grid.unsteady(figures(result, metric.key)).items()]
 
 
+def again(result):
+    """A sentence where arms had their runs made again."""
+    metric = metrics.BY_KEY[result["study"]["primary"]]
+    arms = [f"{name} ({metric.label} {units.short(low)} to {units.short(high)})" for name, (low, high) in result.get("again", {}).get("replaced", {}).items()]
+    return [f"Made again and replaced, as the first runs differed far more than those of other arms: {', '.join(arms)}."] if arms else []
+
+
 def figures(result, key):
     """{arm: {repeat: figure}} of the arms that are a measurement.
 

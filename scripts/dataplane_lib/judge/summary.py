@@ -34,7 +34,7 @@ def sentences(result):
     found = [_named(label, _along(result, points, metric, x)) for label, points in lines]
     if not x:
         found = [text for a in bases for text in _group(result, a, metric)] + ordering.sentences(result)
-    references, rest = [_baseline(a, metric) for a in bases], _costs(result, metric) + _power(result, metric)
+    references, rest = [_baseline(a, metric) for a in bases], _costs(result, metric) + judged.again(result) + _power(result, metric)
     if len(lines) > _FEW or (len(bases) > 1 and len(found) > _FEW):
         return out + _overview(result, metric) + rest + found + references
     return out + (references + found + rest if len(bases) < 2 else found + rest + references)

@@ -40,6 +40,11 @@ class Run:
             return self.facts[name]
         raise AttributeError(name)
 
+    @property
+    def counts(self):
+        """False of a warm-up, and of a run that another one replaced."""
+        return not self.warmup and not self.facts.get("replaced")
+
     @cached_property
     def _figures(self):
         return figures.of_run(self.facts, self.cpus)
@@ -97,7 +102,7 @@ class Result:
     place: Path
 
     def counted(self):
-        return [run for run in self.runs if not run.warmup]
+        return [run for run in self.runs if run.counts]
 
     def by_name(self):
         """{name: Run}."""
@@ -161,6 +166,7 @@ def of_raw(place):
             raise NotMeasured(f"{place}: refused: {directory.name}: {err}") from None
     with files.reading(place / "meta.json"):
         _places(runs)
+        _replace(runs, header)
         _mark([run for run in runs if not run.warmup], header["has_target"])
     return _checked(Result(header, runs, place), place)
 
@@ -171,6 +177,25 @@ def _places(runs):
     for run in sorted(runs, key=lambda run: run.facts["number"]):
         key = (run.warmup, run.repeat)
         run.facts["place"] = rounds[key] = rounds.get(key, 0) + 1
+
+
+def _replace(runs, header):
+    """Mark the runs in the place of which others were made."""
+    replaced = _again(header)[0]
+    for run in runs:
+        if run.arm in replaced and not run.warmup and run.repeat <= header["study"]["repeats"]:
+            run.facts["replaced"] = True
+
+
+def _again(header):
+    """(arms whose runs were made again, arms that ran beside them and have twice as many)."""
+    known = header.get("again", {"replaced": {}, "beside": []})
+    if not isinstance(known, dict) or not isinstance(known.get("replaced"), dict) or not isinstance(known.get("beside"), list):
+        raise NotMeasured(f"{FILE}: again is {str(known)[:40]!r}")
+    for ends in known["replaced"].values():
+        if not isinstance(ends, list) or len(ends) != 2 or not all(isinstance(v, (int, float)) for v in ends):
+            raise NotMeasured(f"{FILE}: again: {str(ends)[:40]!r} are no two figures")
+    return known["replaced"], known["beside"]
 
 
 def _mark(runs, has_target):
@@ -228,10 +253,11 @@ def _checked(result, place):
             raise NotMeasured(f"{path}: refused: {result.header['status']}")
         repeats = result.header["study"]["repeats"]
         names = [arm["name"] for arm in result.header["arms"]]
+        twice = _again(result.header)[1]
         for name in names:
-            there = len(result.of_arm(name))
-            if there != repeats:
-                raise NotMeasured(f"{place}: refused: {there} runs of {name} are there, the study has {repeats}")
+            there, wanted = len(result.of_arm(name)), repeats * (2 if name in twice else 1)
+            if there != wanted:
+                raise NotMeasured(f"{place}: refused: {there} runs of {name} are there, the study has {wanted}")
         stray = ({arm["against"] for arm in result.header["arms"]} | {run.arm for run in result.runs}) - set(names)
         if stray:
             raise NotMeasured(f"{path}: {sorted(stray)[0]} is not an arm of the study")

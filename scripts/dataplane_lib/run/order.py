@@ -59,9 +59,9 @@ class Course:
 
     EXPECTED is how many there will be, as far as is known; SLOTS(result, meta) gives the next one when the one before
     is done, and may look at it; AROUND(slot) is a context in which it is run. PAUSE seconds pass before each; there may be
-    MORE runs than expected.
+    MORE runs than expected. NOTE is for whoever watches, before the next run.
     """
-    pause, more = 0.0, False
+    pause, more, note = 0.0, False, ""
 
     def __init__(self, slots):
         self._slots = slots

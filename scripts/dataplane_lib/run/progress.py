@@ -45,6 +45,14 @@ class Progress:
             self.stream.write(f"[{self.done + 1}/{self.total}] {text}\n")
             self.stream.flush()
 
+    def say(self, text):
+        """A line that stays."""
+        if self._bar:
+            self._bar.console.print(text, markup=False, highlight=False)
+        else:
+            self.stream.write(f"{text}\n")
+            self.stream.flush()
+
     def end(self, text):
         """The run is over; TEXT says what it gave."""
         self.done += 1

@@ -12,7 +12,7 @@ from .. import files, paths, units
 from ..host import cpus, system
 from ..model import device, jobfile, peers, server, targets
 from ..read import fiojson, store
-from . import client, jobcheck, order, private, progress, runner
+from . import again, client, jobcheck, order, private, progress, runner
 from ..errors import NotMeasured, Refused
 
 # What a run costs beside ramp and runtime, before one has been timed; that of a guest has to boot.
@@ -48,7 +48,7 @@ class Session:
             facts["scratch files"] = f"{tempfile.gettempdir()} ({system.file_system(tempfile.gettempdir())}), {'data' if study.fill else 'holes'}"
         facts.update(peers.versions(study))
         self.place = files.result_directory(study.name, out)
-        self.course = course or order.Course(order.schedule(arms, study.repeats, study.warmup, study.seed))
+        self.course = course or _course(arms, study)
         self.meta = _meta(study, arms, self.pinning, facts, argv)
         self.each = seconds_each(study, arms) + self.course.pause
         self._announce(arms)
@@ -89,6 +89,9 @@ class Session:
         try:
             for slot in course.slots(result, meta):
                 shown.total = course.expected
+                if course.note:
+                    shown.say(f"dataplane: {course.note}")
+                    course.note = ""
                 shown.begin(slot)
                 with course.around(slot):
                     doc = work.run(slot)
@@ -109,6 +112,13 @@ class Session:
             meta["steal_percent"] = system.shares(before["cpu"], system.ticks()["cpu"])[1]
             with suppress(OSError) if "reason" in meta else nullcontext():
                 files.write_json(result / "meta.json", meta)
+
+
+def _course(arms, study):
+    """The study's rounds; a matrix compares point by point within a round, so no arm of it can have others' rounds."""
+    if study.form == "matrix":
+        return order.Course(order.schedule(arms, study.repeats, study.warmup, study.seed))
+    return again.Rounds(arms, study)
 
 
 def _pinning(study, wanted):

@@ -20,6 +20,8 @@ _LEAST_SD = 1e-4
 # So many arms tell what a round has in common by their median; fewer by their mean, where so many degrees of freedom are left and
 # the variance falls below this share.
 _FEWEST_FOR_ROUNDS, _LEFT, _HELPS = 8, 8, 0.5
+# With two runs an arm so few arms cannot know whether runs fall into two modes: what they rule out is said, and no difference is found.
+_UNDECIDED = 3
 # The quantile that the spread of the arms' variances is held against: its middle for so many degrees of freedom, below that for fewer.
 _CAUTION, _FULL_GRID = 0.5, 30
 
@@ -74,20 +76,22 @@ def judge(figures, asked, level=LEVEL, rounds=True):
     table = np.log(table) if kind == "ratio" else table
     model = _Model(table, kind, rounds)
     arm, base = np.array(pairs).T
-    estimate = model.mean[arm] - model.mean[base]
-    se, df = model.error(arm, base)
+    estimate, n = model.differences(arm, base)
+    se, df = model.error(arm, base, n)
     known, t = np.isfinite(se), np.zeros(len(se))
     many = int(known.sum())
+    if many and model.undecided:
+        # Every interval then holds 0.
+        se[known] = np.maximum(se[known], 1.001 * np.abs(estimate[known]) / stats.t.ppf(1 - (1 - level) / (2 * many), df[known]))
     if many:
         found.prior = (float(model.prior_df), math.sqrt(model.prior_var))
         t[known] = np.abs(estimate[known]) / se[known]
     levels, ps, resolved = _holm(t, df, known, level)
     for k, (i, j) in enumerate(pairs):
         reach = float(se[k] * stats.t.ppf((1 + levels[k]) / 2, df[k])) if known[k] else math.inf
-        n = int(min(model.n[i], model.n[j]))
         found.changes[names[i], names[j]] = Change(kind, _back(kind, estimate[k]), _back(kind, estimate[k] - reach), _back(kind, estimate[k] + reach),
-                                         float(ps[k]), float(levels[k]), n, bool(resolved[k]))
-    if many:
+                                         float(ps[k]), float(levels[k]), int(n[k].min()), bool(resolved[k]))
+    if many and not model.undecided:
         first = 1 - (1 - level) / many
         reach = se[known] * (stats.t.ppf((1 + first) / 2, df[known]) + stats.t.ppf(POWER, df[known]))
         found.smallest = abs(_back(kind, float(np.median(reach))))
@@ -117,12 +121,15 @@ class _Model:
     """Means and moderated variances of the rows of TABLE, NaN where a run is missing."""
 
     def __init__(self, table, kind, rounds):
+        self.table, self.rounds = table, rounds
         self.n = (~np.isnan(table)).sum(axis=1)
         self.mean = np.nanmean(table, axis=1)
         floor = _LEAST_SD if kind == "ratio" else _LEAST_SD * max(float(np.nanmax(np.abs(table))), 1e-300)
         self.floor = floor ** 2
         residuals, share = _without_rounds(table) if rounds else (table - self.mean[:, None], 1.0)
         self.df = np.maximum(self.n - 1, 0) * share
+        self.pairs = rounds and self.n.max() <= 2 and len(self.n) < _FEWEST_FOR_ROUNDS
+        self.undecided = self.pairs and len(self.n) <= _UNDECIDED
         self.own = np.maximum(np.nansum(residuals ** 2, axis=1) / np.maximum(self.df, 1e-9), self.floor)
         measured = self.n > 1
         self.prior_df, self.prior_var = _prior(self.own[measured], self.df[measured])
@@ -135,6 +142,9 @@ class _Model:
         in the same one every fourth time.
         """
         most = max(float(self.df.sum()), 1e-9)
+        if self.pairs:
+            # What happens to each fourth run, say, makes two runs of an arm alike more often than chance does.
+            most = min(most, 1.0)
         if math.isinf(self.prior_df):
             return np.full(len(self.n), self.prior_var), np.full(len(self.n), most)
         total = self.df + self.prior_df
@@ -142,9 +152,22 @@ class _Model:
         # All arms together have no more degrees of freedom than their runs.
         return np.maximum(weighted / np.maximum(total, 1e-9), self.prior_var), np.minimum(total, most)
 
-    def error(self, arm, base):
-        """(standard errors, degrees of freedom by Satterthwaite 1946) of the differences of rows ARM and BASE."""
-        one, two = self.var[arm] / self.n[arm], self.var[base] / self.n[base]
+    def differences(self, arm, base):
+        """(differences of rows ARM and BASE, runs of both), from the rounds that both have where those are two or more.
+
+        Where runs were made again the level may have moved since the first rounds; it is in both rows of the later ones.
+        """
+        estimate, n = self.mean[arm] - self.mean[base], np.stack([self.n[arm], self.n[base]], axis=1)
+        if self.rounds and np.isnan(self.table).any():
+            apart = self.table[arm] - self.table[base]
+            common = (~np.isnan(apart)).sum(axis=1)
+            near = common > 1
+            estimate[near], n[near] = np.nanmean(apart[near], axis=1), common[near, None]
+        return estimate, n
+
+    def error(self, arm, base, n):
+        """(standard errors, degrees of freedom by Satterthwaite 1946) of the differences of rows ARM and BASE of N runs."""
+        one, two = self.var[arm] / n[:, 0], self.var[base] / n[:, 1]
         with np.errstate(divide="ignore", invalid="ignore"):
             df = (one + two) ** 2 / (one ** 2 / self.total_df[arm] + two ** 2 / self.total_df[base])
             se = np.sqrt(one + two)
@@ -166,8 +189,10 @@ def _without_rounds(table):
         share = 1 - 1 / rows
         helps = (blocked ** 2).sum() / share < _HELPS * (plain ** 2).sum()
         return (blocked, share) if helps else (plain, 1.0)
+    # A round that few arms had again does not know what all had in common.
+    whole = (~np.isnan(table)).sum(axis=0) >= _FEWEST_FOR_ROUNDS
     for _ in range(3):
-        residuals = residuals - median(residuals, axis=0)[None, :]
+        residuals = residuals - np.where(whole, median(residuals, axis=0), 0.0)[None, :]
         residuals = residuals - median(residuals, axis=1)[:, None]
     return residuals - np.nanmean(residuals, axis=1)[:, None], 1 - 1 / rows
 
