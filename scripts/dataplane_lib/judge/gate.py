@@ -3,7 +3,6 @@
 
 import re
 
-from .. import units
 from . import verdict, words
 from ..model import guest_arm, metrics
 from ..stats import pooled, ranks

@@ -11,7 +11,7 @@ from ..model.run import left_out
 from ..read import raw, store
 from ..stats import ranks, stopping
 from ..errors import NotMeasured, RunFailed
-from .order import Order, Slot
+from .order import Course, Order, Slot
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Plan:
         return self.until.level if self.until else ranks.LEVEL
 
 
-class Pairs:
+class Pairs(Course):
     """A plan.Course of pairs of runs.
 
     SET_ARM is {arm name: shell command that sets what only that arm has}, RESTORE undoes it after
