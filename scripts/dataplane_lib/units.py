@@ -55,6 +55,8 @@ def short(value, digits=3):
 def _digits(value, digits):
     """DIGITS significant ones, but never an integer digit lost."""
     whole = len(str(int(abs(value))))
+    # 99.97 has one integer digit more once it is rounded.
+    whole = len(str(int(abs(round(value, max(0, digits - whole))))))
     return f"{value:.{max(0, digits - whole)}f}"
 
 

@@ -114,7 +114,7 @@ class Words(unittest.TestCase):
             for key in ("lat_p99.99_us", "job_spread"):
                 arm["metrics"][key] = {"value": next(r["metrics"][key] for r in result["runs"] if r["arm"] == arm["name"])}
         text = " ".join(summary.sentences(result))
-        self.assertIn("Better IOPS, but: x=1: lat p99.99 8.9 × (9.09k to 80.8k us), fastest job 2.6 × the slowest (was 1.1 ×).", text)
+        self.assertIn("Better IOPS, but: x=1: lat p99.99 8.9 × (9.09 ms to 80.8 ms), fastest job 2.6 × the slowest (was 1.1 ×).", text)
         result["arms"][1]["few_beyond"] = [99.99]
         del result["grid"]
         self.assertNotIn("p99.99", " ".join(summary.sentences(result)))

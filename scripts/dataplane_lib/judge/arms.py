@@ -2,6 +2,7 @@
 """Every arm of a study against its baseline, all of them judged together: what the summary in words and the table rest on."""
 
 import math
+import statistics
 from dataclasses import asdict, dataclass
 
 from .. import units
@@ -35,6 +36,7 @@ def judge(result):
     for arm in result["arms"]:
         arm["verdict"] = {}
     model = _judged(result, primary)
+    _agree(result, primary, model)
     result.setdefault("warnings", [])[:0] = unsteady(result)
     for key in COSTS:
         if key != primary:
@@ -43,6 +45,20 @@ def judge(result):
                       "smallest": None if math.isinf(model.smallest) else model.smallest,
                       "unsteady": list(grid.unsteady(figures(result, primary))),
                       "prior_df": None if math.isinf(model.prior[0]) else model.prior[0], "sd": model.prior[1]}
+
+
+def _agree(result, key, model):
+    """Give each arm the figure and the change that were judged, the mean of its runs on logarithms, so that tables and verdicts agree."""
+    if model.kind != "ratio":
+        return
+    known = figures(result, key)
+    for arm in result["arms"]:
+        runs = known.get(arm["name"])
+        if runs and key in arm["metrics"]:
+            arm["metrics"][key]["value"] = math.exp(statistics.fmean(map(math.log, runs.values())))
+        change = model.changes.get((arm["name"], arm["against"]))
+        if change:
+            arm["change"][key] = change.estimate
 
 
 def unsteady(result):

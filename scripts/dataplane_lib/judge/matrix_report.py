@@ -103,7 +103,8 @@ def _table(result, name, points, found):
     note = "CPU is that of both sides, fio's and the target's, divided by what was moved; " + (
         "means of two runs." if not found else
         f"[ ] is the {100 * grid.LEVEL:.0f} % interval with all points judged together, * a difference.")
-    return {"title": f"{name} against {other}", "top": top, "head": head, "rows": rows, "note": note}
+    return {"title": f"{name} against {other}", "top": top, "head": head, "rows": rows, "note": note,
+            "optional": [len(varied) + n for n in (3, 4, 1, 0)]}
 
 
 def _change(arm, key, change):

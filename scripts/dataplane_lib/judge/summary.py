@@ -15,6 +15,8 @@ from ..model import metrics, shape
 _FEW = 4
 # The effect that is paid for in CPU, so that its gain has a break-even.
 _POLLING = "polling"
+# A change in % beyond which its exact size helps nobody.
+_HUGE = 200
 
 
 def sentences(result):
@@ -92,7 +94,12 @@ def _power(result, metric):
     fewest = min(judged.found(a, metric.key).n for a in open_)
     if known is None:
         return [f"With {words.runs(fewest)} per arm every change is inconclusive. Use --repeats 5."]
-    size = f"{known:.2g} %" if result["grid"]["kind"] == "ratio" else f"{units.short(known)} {metric.unit}".rstrip()
+    if result["grid"]["kind"] != "ratio":
+        size = _figure(known, metric)
+    elif known >= _HUGE:
+        return [f"With {words.runs(fewest)} per arm no change below {_HUGE} % is found reliably. Use --repeats 5."]
+    else:
+        size = units.rounded(known).removeprefix("+")
     return [f"With {words.runs(fewest)} per arm a change of {size} in {metric.label} is found 4 times in 5; smaller ones need more --repeats."]
 
 
@@ -114,19 +121,25 @@ def _cost(metric, value, base):
     """'lat p99.99 9 × (8.9 to 80 ms)', 'fastest job 2.6 × the slowest (was 1.1 ×)'."""
     if metric.key == "job_spread":
         return f"fastest job {units.times(value)} the slowest (was {units.times(base)})"
-    return f"{metric.label} {units.times(value / base)} ({units.short(base)} to {units.short(value)} {metric.unit})"
+    return f"{metric.label} {units.times(value / base)} ({_figure(base, metric)} to {_figure(value, metric)})"
 
 
 def _baseline(base, metric):
     entry = base["metrics"].get(metric.key)
     if entry is None:
         return f"Baseline {shape.full(base['values'])}: no figure for {metric.label}, so nothing is compared with it."
-    text = (f"Baseline {shape.full(base['values'])}: {units.short(entry['value'])} {metric.label}")
+    text = (f"Baseline {shape.full(base['values'])}: {_figure(entry['value'], metric)} {metric.label}")
     if base["runs"] > 1 and entry["value"]:
-        text += (f" ({units.short(entry['min'])} to {units.short(entry['max'])}"
+        text += (f" ({_figure(entry['min'], metric)} to {_figure(entry['max'], metric)}"
                  f" over {base['runs']} runs)")
     cpu = shape.value(base, "target_cpu")
     return text + (f", target CPU {cpu:.0f} %." if cpu is not None else ".")
+
+
+def _figure(value, metric):
+    """'34.0k', '677 ns', '8.80 MiB/s': with its unit, unless that is in the metric's name."""
+    unit = "" if metric.unit in ("1/s", "") or units.in_cell(metric.unit) else f" {metric.unit}"
+    return units.quantity(value, metric.unit) + unit
 
 
 def _range(arms, key):
@@ -168,7 +181,7 @@ def _along(result, points, metric, x):
         return text + f". Below that, {'; '.join(told[:-1])}."
     text = f"no single step up. {'; '.join(told)}"
     if paying:
-        best = max(paying, key=lambda a: a["change"][metric.key] * (metric.better or 1))
+        best = max(paying, key=lambda a: units.tidy(a["change"][metric.key]) * (metric.better or 1))
         text += (f". Best at {x}={best['values'][x]}: "
                  f"{units.rounded(best['change'][metric.key])}{_price(best, shape.base(result, best))}")
     return text + "."

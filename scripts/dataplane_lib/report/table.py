@@ -10,7 +10,6 @@ from ..model import guest_arm, metrics, shape
 
 # With more series than this each gets one column, and what it costs is in the table of all figures.
 _WIDE = 4
-_SAME = "no difference"
 
 
 @dataclass
@@ -158,14 +157,14 @@ def _by_arm(result, folded):
         shown = [base, *(a for a in arms if len(same) < 2 or a not in same)]
         rows += [row(cells[a["name"]], [a]) for a in shown]
         if len(same) > 1:
-            rows.append(row([f"{len(same)} others: {_SAME}", *[""] * (len(names) - 1)], same))
+            rows.append(row([f"{len(same)} others", *[""] * (len(names) - 1)], same))
     at = len(names) + 2
     return Table(head, rows, note=_note(rows, any(c[0] == "CPU" for c in columns)), optional=([at] if runs else []) + list(range(len(head) - len(columns), len(head)))[::-1])
 
 
 def _note(rows, cpu):
     """What the signs of ROWS mean."""
-    said = {"%": "CPU is the target's, 100 % being one CPU." if cpu else "", "~": "~ is the middle of the arms that share a row.",
+    said = {"%": "CPU is the target's, 100 % being one CPU." if cpu else "", "~": "~ is the middle of arms without a difference, which share a row.",
             "!": "! marks arms with disturbed runs."}
     return " ".join(text for sign, text in said.items() if text and any(sign in cell for row in rows for cell in row))
 
@@ -237,7 +236,7 @@ def full(result, samples=False):
     present += [c for c in _present(result, _SAMPLED) if samples and c[2] not in [p[2] for p in present]]
     metric = metrics.BY_KEY[primary]
     top = [""] * len(names) + [headed(metric), "", *[""] * len(changes + more)] + [c[0] for c in present]
-    head = names + ["median", "lowest to highest", *changes, *more] + [c[1] for c in present]
+    head = names + ["mean", "lowest to highest", *changes, *more] + [c[1] for c in present]
     rows = []
     for arm in result["arms"]:
         row = [*cells[arm["name"]], figure(arm, primary) + ("!" if arm["marked"] else ""), _runs([arm], primary)]

@@ -25,6 +25,8 @@ _SENTENCES, _PARTS = 4, 3
 _LONG = 240
 # Between two columns.
 _GAP = 2
+# Stands for a blank at which no line ends, one that rich takes for a letter.
+_TIE = "\u2800"
 
 
 @dataclass
@@ -105,10 +107,12 @@ def lines(one, width=WIDTH):
         if n not in hidden:
             hidden.append(n)
     shown = [n for n in range(len(one.head)) if n not in hidden]
-    console = Console(file=io.StringIO(), width=room, color_system=None, force_terminal=False, legacy_windows=False)
     fits = _needed(one, hidden) <= room
-    console.print(_rich(one, shown, not fits))
-    out = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    # A word is never cut, so some tables are wider.
+    least = 0 if fits else sum(_longest(one, n) + _GAP for n in shown)
+    console = Console(file=io.StringIO(), width=max(room, least), color_system=None, force_terminal=False, legacy_windows=False)
+    console.print(_rich(one, shown, fits))
+    out = [line.replace(_TIE, " ").rstrip() for line in console.file.getvalue().splitlines()]
     if any(one.top) and fits:
         out.insert(0, _over(one, shown))
     notes = ([one.note] if one.note else []) + (["--wide shows the other columns."] if set(hidden) & set(one.optional) else [])
@@ -117,7 +121,7 @@ def lines(one, width=WIDTH):
 
 def _constant(one):
     """The columns that say the same word in all rows: what is varied is elsewhere."""
-    return [n for n in range(len(one.head)) if len(one.rows) > 1 and len({row[n] for row in one.rows}) == 1
+    return [n for n in range(len(one.head)) if len(one.rows) > 1 and len({row[n] for row in one.rows if n == 0 or row[n]}) == 1
             and not (any(one.top) and one.top[n])]
 
 
@@ -142,14 +146,26 @@ def _over(one, shown):
     return line
 
 
-def _rich(one, shown, over):
-    """The columns SHOWN of ONE, as rich draws them; OVER puts a heading over several above the first one's own."""
+def _rich(one, shown, fits):
+    """The columns SHOWN of ONE, as rich draws them; where it does not FIT, words are kept whole, and a heading over several stands above the first one's own."""
     out = Rich(box=box.Box("    \n    \n ── \n    \n    \n    \n    \n    \n"), show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="")
     for n in shown:
         cells = [str(row[n]) for row in one.rows]
         words = sum(units.leading(c) is None and c not in ("", "-", "baseline") for c in cells)
-        group = one.top[n] if over and any(one.top) else ""
-        out.add_column(Text(f"{group}\n{one.head[n]}" if group else one.head[n]), justify="left" if 2 * words > len(cells) else "right", overflow="fold")
+        group = one.top[n] if not fits and any(one.top) else ""
+        out.add_column(Text(f"{group}\n{one.head[n]}" if group else one.head[n]), justify="left" if 2 * words > len(cells) else "right",
+                       min_width=None if fits else _longest(one, n), overflow="fold")
     for row in one.rows:
-        out.add_row(*(Text(str(row[n])) for n in shown))
+        out.add_row(*(Text(_tied(str(row[n]))) for n in shown))
     return out
+
+
+def _tied(text):
+    """TEXT with what must not be torn apart, a figure and its unit or an interval, in one word."""
+    return re.sub(r"(?<=\d) (?=%|×|µs|ms|s\b|ns)|(?<=,) (?=[-+0-9][^\]]*\])", _TIE, text)
+
+
+def _longest(one, n):
+    """Columns of the longest word of column N: a word is never cut."""
+    texts = [one.head[n], one.top[n] if any(one.top) else "", *(_tied(str(row[n])) for row in one.rows)]
+    return max((len(word) for text in texts for word in text.split()), default=1)

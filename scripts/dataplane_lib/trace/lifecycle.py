@@ -60,18 +60,14 @@ def _shares(traces, events):
     return statistics.median(sum(row["share"] for row in trace["stages"] if row["stage"] in names) for trace in traces)
 
 
-def _us(ns):
-    return f"{ns / 1000:.2f}"
-
-
 def _overview(arms):
     names = list(arms[0][0]["values"])
     rows = []
     for arm, traces in arms:
         life = middle(traces)[stages.LIFE]
-        rows.append([*(arm["values"].get(n, "-") for n in names), units.short(shape.value(arm, "iops")), _us(life["median"]), _us(life["p99"]),
+        rows.append([*(arm["values"].get(n, "-") for n in names), units.short(shape.value(arm, "iops")), units.time(life["median"]), units.time(life["p99"]),
                      *(f"{_shares(traces, part):.1f}" for part in (_THERE, _INSIDE, _BACK))])
-    top = [""] * len(names) + ["", "lifetime us", "", "% of the time", "", ""]
+    top = [""] * len(names) + ["", "lifetime", "", "% of the time", "", ""]
     return {"title": "Where the time goes", "top": top, "head": [*names, "IOPS", "median", "p99", "there", "in the target", "back"], "rows": rows,
             "note": "there: from fio's queue() to the target's taking the request; back: from its having shown the completion to fio's getevents(). "
                     "Medians of runs; tracing itself costs some 25 ns an event."}
@@ -117,7 +113,7 @@ def sentences(names, arms):
         found = middle(traces)
         life = found.pop(stages.LIFE)
         stage, largest = max(found.items(), key=lambda item: item[1]["share"])
-        out.append(f"{names[arm['name']]}: a request takes {_us(life['median'])} us (median); the largest part of all requests' time, {largest['share']:.0f} %, goes by until "
+        out.append(f"{names[arm['name']]}: a request takes {units.time(life['median'])} (median); the largest part of all requests' time, {largest['share']:.0f} %, goes by until "
                    f"{_VERBS.get(stage, 'it is ' + stage)}.")
     apart = [names[arm["name"]] for arm, traces in arms if not same_workload(traces)]
     whole = [arm for arm, traces in arms if all(t["side"] == "both" for t in traces)]
