@@ -35,7 +35,7 @@ def defaults(program):
 
 def options(words, known):
     """{option: value} of a target's command line WORDS, without what is so by default (KNOWN) or means nothing beside the rest."""
-    out = _given(words)
+    out = server.options(words)
     policy = out.get("poll", known.get("poll"))
     idle = _POLLING - _USES.get(policy, _POLLING)
     return {k: _plain(v) for k, v in out.items() if k not in idle and (k not in known or _plain(v) != _plain(known[k]))}
@@ -84,15 +84,3 @@ class Configurations:
         if twice and not any(not arm.baseline for arm in self._chosen.arms()):
             arm, same = twice[0]
             raise Refused(f"{arm.name} is the same configuration as {same.name}, and no other arm is left to compare")
-
-
-def _given(words):
-    """{option: value} of a command line, the last one of each."""
-    out, name = {}, None
-    for word in words:
-        if word.startswith("--"):
-            name, _, value = word[2:].partition("=")
-            out[name] = value
-        elif name:
-            out[name] = f"{out[name]} {word}".strip()
-    return out

@@ -5,7 +5,7 @@ import os
 import shlex
 
 from .. import units
-from . import guest_arm
+from . import guest_arm, server
 
 # More values of a factor than these are counted.
 _FEW = 8
@@ -26,7 +26,7 @@ def described(study, has_target=True):
 
 def _server(study):
     varied, own = _varied(study)
-    options = _options(study.get("options") or ())
+    options = server.options(study.get("options") or ())
     if own:
         return _several([(name, study.get("program"), study.get("command"), options, told) for name, told in own.items()], varied)
     if study.get("command"):
@@ -54,7 +54,7 @@ def _one(program, command, options, told, varied):
     another = told.get("program", program)
     if another == guest_arm.PROGRAM != program:
         options = {}
-    device, policy = _parts(another, {**options, **_options(told.get("options") or ())}, varied)
+    device, policy = _parts(another, {**options, **server.options(told.get("options") or ())}, varied)
     return (f"{another}, {device}" if another not in (program, guest_arm.PROGRAM) else device), policy
 
 
@@ -89,7 +89,7 @@ def _varied(study):
         if not own and any(told.get("command") or told.get("program") for told in chosen.values()):
             own = chosen
             continue
-        for name, value in (item for told in chosen.values() for item in _options(told.get("options") or ()).items()):
+        for name, value in (item for told in chosen.values() for item in server.options(told.get("options") or ()).items()):
             out.setdefault(name, []).append(value)
     return {name: list(dict.fromkeys(values)) for name, values in out.items()}, own
 
@@ -97,19 +97,6 @@ def _varied(study):
 def _value(name, options, varied, usual):
     """What an option is: its values where it is varied."""
     return units.listed(varied[name], _FEW, "|") if name in varied else options.get(name, usual)
-
-
-def _options(words):
-    """{name: value} of a target's options, which are words or one text."""
-    words = shlex.split(words) if isinstance(words, str) else list(words)
-    out, name = {}, None
-    for word in words:
-        if word.startswith("--"):
-            name, _, value = word[2:].partition("=")
-            out[name] = value
-        elif name:
-            out[name] = f"{out[name]} {word}".strip()
-    return out
 
 
 def _job(study):

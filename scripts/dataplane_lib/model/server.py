@@ -98,6 +98,19 @@ def fill(text, names):
     return string.Template(text).safe_substitute(names)
 
 
+def options(words):
+    """{name: value} of a target's options, the last one of each: WORDS are words or one text."""
+    words = shlex.split(words) if isinstance(words, str) else words
+    out, name = {}, None
+    for word in words:
+        if word.startswith("--"):
+            name, _, value = word[2:].partition("=")
+            out[name] = value
+        elif name:
+            out[name] = f"{out[name]} {word}".strip()
+    return out
+
+
 def merge_options(base, override):
     """BASE with the options that OVERRIDE names replaced, the others kept."""
     def pairs(tokens):
