@@ -172,13 +172,22 @@ static int check_polling(const struct target_options *o, const char *argv0)
 	return 0;
 }
 
+static int check_map(const struct target_options *o, const char *argv0)
+{
+	for (unsigned int i = 0; i < o->iothread_map.nr; i++)
+		if (o->iothread_map.iothread[i] >= o->iothreads)
+			return options_error(argv0, "iothread-map", "iothread %u does not exist; --iothreads is %" PRIu32,
+					     o->iothread_map.iothread[i], o->iothreads);
+	return 0;
+}
+
 static int check_values(struct target_options *o, const char *argv0)
 {
 	if (!o->size && !o->backend.path[0])
 		o->size = DEFAULT_SIZE;
 	if (o->aio == TARGET_AIO_DEFAULT)
 		o->aio = o->backend.path[0] ? TARGET_AIO_THREADS : TARGET_AIO_INLINE;
-	return check_backend(o, argv0) ? : check_polling(o, argv0);
+	return check_backend(o, argv0) ? : check_map(o, argv0) ? : check_polling(o, argv0);
 }
 
 int target_options_parse(struct target_options *o, const struct target_program *program,

@@ -18,12 +18,21 @@ struct target_backend {
 	char path[PATH_MAX];		/* of file:PATH, else empty */
 };
 
-#define TARGET_SOCKETS_MAX	64
+#define TARGET_SOCKETS_MAX	256
 
 /* struct target_sockets - What all --socket say */
 struct target_sockets {
 	const char *path[TARGET_SOCKETS_MAX];
 	unsigned int nr;
+};
+
+#define TARGET_IOTHREADS_MAX	256
+#define TARGET_MAP_MAX		256
+
+/* struct target_map - The iothread of each queue of a device; queues beyond the list start it over */
+struct target_map {
+	uint16_t iothread[TARGET_MAP_MAX];
+	unsigned int nr;		/* 0: round robin */
 };
 
 enum target_aio {
@@ -80,6 +89,7 @@ struct target_options {
 	/* vhost-user-blk-target */
 	uint32_t num_queues;
 	uint32_t queue_size;		/* entries, a power of two */
+	struct target_map iothread_map;
 	uint64_t max_client_memory;	/* bytes */
 
 	/* nbd-target */

@@ -26,7 +26,7 @@ extern const char *const wakeup_names[];
 #define ROW_SOCKET(text) \
 	{ OPT_CUSTOM, "socket", "PATH", AT(sockets), \
 	  .parse = parse_socket, .format = format_sockets, \
-	  .accepts = "one of at most 64 paths of up to 107 bytes", \
+	  .accepts = "one of at most 256 paths of up to 107 bytes", \
 	  .help = text }
 
 #define ROW_RUN(more) \
@@ -85,8 +85,8 @@ extern const char *const wakeup_names[];
 	  .help = "how the iothread learns that a worker is done: notified with the pool's lock held, after unlock, once a batch, or by polling a list" }
 
 #define ROWS_THREADS \
-	{ OPT_U32, "iothreads", "N", .def = "1", .min = 1, .max = 64, AT(iothreads), \
-	  .help = "threads that serve the clients, round robin, 1 to 64" }, \
+	{ OPT_U32, "iothreads", "N", .def = "1", .min = 1, .max = TARGET_IOTHREADS_MAX, AT(iothreads), \
+	  .help = "threads that serve the clients, round robin, 1 to 256" }, \
 	{ OPT_CPUS, "cpus", "LIST", AT(cpus), \
 	  .help = "pin the iothreads to these CPUs, such as 1 or 0,2-3" }
 

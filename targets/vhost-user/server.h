@@ -24,6 +24,8 @@ struct session;
  * @max_memory: most bytes that a front end may share
  * @lanes: who serves the queues
  * @nr_lanes: how many they are
+ * @map: the lane of each queue, starting over after @nr_map
+ * @nr_map: entries of @map; 0 for round robin over devices and queues
  * @lock: covers all below, and what sessions say that it does
  * @changed: a session has stopped a queue, or gone
  * @sessions: those that have not gone, the latest first
@@ -41,6 +43,8 @@ struct server {
 	uint64_t max_memory;
 	struct lane *lanes;
 	unsigned int nr_lanes;
+	const uint16_t *map;
+	unsigned int nr_map;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;

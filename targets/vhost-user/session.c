@@ -173,10 +173,18 @@ static int open_record(struct session *s, unsigned int index)
 				s->inflight.host + index * s->inflight_room);
 }
 
+static struct lane *lane_of(const struct session *s, unsigned int index)
+{
+	const struct server *srv = s->server;
+
+	if (srv->nr_map)
+		return &srv->lanes[srv->map[index % srv->nr_map]];
+	return &srv->lanes[(s->id + index) % srv->nr_lanes];
+}
+
 static int start_vring(struct session *s, unsigned int index)
 {
 	struct vu_vring *v = &s->vring[index];
-	struct server *srv = s->server;
 	struct queue *q = &v->queue;
 	const struct vq_addresses at = {
 		.desc = v->addr.desc, .driver = v->addr.avail, .device = v->addr.used,
@@ -203,7 +211,7 @@ static int start_vring(struct session *s, unsigned int index)
 	if (!ret)
 		ret = open_record(s, index);
 	if (!ret)
-		ret = queue_start(q, &srv->lanes[(s->id + index) % srv->nr_lanes], v->base);
+		ret = queue_start(q, lane_of(s, index), v->base);
 	if (ret) {
 		vq_inflight_close(&v->inflight);
 		server_stopped(s);

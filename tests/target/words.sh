@@ -38,7 +38,10 @@ done <<END
 --socket a --queue-size 100|--queue-size: .*power of two
 --socket a --max-client-memory lots|--max-client-memory: .lots. .*K, M, G
 --socket a --max-client-memory 0|--max-client-memory: .0. is out of range
---socket a --iothreads many|--iothreads: .*1 to 64
+--socket a --iothreads many|--iothreads: .*1 to 256
+--socket a --iothreads 2 --iothread-map 0,2|--iothread-map: iothread 2 does not exist; --iothreads is 2
+--socket a --iothread-map 0,,|--iothread-map: .*a list of iothreads, counted from 0, such as 0,1,1
+--socket a --iothread-map -1|--iothread-map: .*a list of iothreads, counted from 0, such as 0,1,1
 --socket a --cpus 0,1000|--cpus: .0,1000. is not among the CPUs allowed here (.*0
 --socket a --cpus x|--cpus: .*list of CPUs
 --socket a --poll always|--poll: .*off, busy, fixed, fixed-1024, adaptive, per-source, weighted, rate

@@ -161,8 +161,8 @@ static void test_bad_values(void **state)
 		  "--block-size: '1000' is out of range (a power of two, 512 to 64K)");
 	parse_bad("--queue-size 65536",
 		  "--queue-size: '65536' is out of range (a power of two, 2 to 32768)");
-	parse_bad("--iothreads 0", "--iothreads: '0' is out of range (1 to 64)");
-	parse_bad("--iothreads all", "--iothreads: 'all' is not a number (1 to 64)");
+	parse_bad("--iothreads 0", "--iothreads: '0' is out of range (1 to 256)");
+	parse_bad("--iothreads all", "--iothreads: 'all' is not a number (1 to 256)");
 	parse_bad("--poll-shrink 4294967296",
 		  "--poll-shrink: '4294967296' is out of range (0 to 4294967295)");
 	parse_bad("--poll sometimes",
@@ -231,7 +231,7 @@ static void test_long_socket(void **state)
 	path[108] = '\0';
 	snprintf(line, sizeof(line), "--socket %s", path);
 	snprintf(want, sizeof(want),
-		 "--socket: '%s' is not one of at most 64 paths of up to 107 bytes", path);
+		 "--socket: '%s' is not one of at most 256 paths of up to 107 bytes", path);
 	parse_bad(line, want);
 }
 
