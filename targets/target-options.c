@@ -228,9 +228,9 @@ void target_options_cpu(const struct target_options *o, unsigned int index, cpu_
 	}
 }
 
-static struct ceiling_config target_ceiling(const struct target_options *o)
+static struct throttle_config target_throttle(const struct target_options *o)
 {
-	return (struct ceiling_config) {
+	return (struct throttle_config) {
 		.parallel = o->device_parallel,
 		.iops = o->device_iops,
 		.bandwidth = o->device_bw,
@@ -247,7 +247,7 @@ struct backend_config target_options_backend(const struct target_options *o, boo
 		.shared = shared,
 		.read_only = o->read_only,
 		.direct = o->direct,
-		.ceiling = target_ceiling(o),
+		.throttle = target_throttle(o),
 	};
 }
 
@@ -269,7 +269,7 @@ static const struct aio_ops *aio_ops(const struct target_options *o)
 
 struct channel_config target_options_channel(const struct target_options *o)
 {
-	struct ceiling_config ceiling = target_ceiling(o);
+	struct throttle_config throttle = target_throttle(o);
 
 	return (struct channel_config) {
 		.aio = aio_ops(o),
@@ -284,7 +284,7 @@ struct channel_config target_options_channel(const struct target_options *o)
 		.request_cost_ns = o->request_cost_ns,
 		.wakeup_cost_ns = o->wakeup_cost_ns,
 		.extra_notify = o->extra_notify,
-		.ceiling = ceiling_is_set(&ceiling),
+		.throttle = throttle_is_set(&throttle),
 		.error_rate = o->error_rate,
 		.fail_after = o->fail_after,
 	};

@@ -120,7 +120,7 @@ extern const char *const wakeup_names[];
 /* Sections of the man page that both have */
 #define SECTIONS_OF_ALL \
 	{ "SIGNALS", \
-	  "SIGTERM, SIGINT and SIGHUP finish the requests in flight, write the statistics, remove the socket and end the program with status 0, or with --run as EXIT STATUS says. Requests whose I/O is done and that only wait for the service time of --delay or a --device ceiling wait for 2 s more, and are answered then.\n" \
+	  "SIGTERM, SIGINT and SIGHUP finish the requests in flight, write the statistics, remove the socket and end the program with status 0, or with --run as EXIT STATUS says. Requests whose I/O is done and that only wait for the service time of --delay or a --device throttle wait for 2 s more, and are answered then.\n" \
 	  "\n" \
 	  "SIGUSR1 prints the statistics on the standard error.\n" }, \
 	{ "EXIT STATUS", \

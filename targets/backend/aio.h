@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stddef.h>
 #include "targets/backend/channel.h"
-#include "targets/backend/file.h"
 
 /**
  * struct aio_queue - requests that wait for their turn, first in, first out

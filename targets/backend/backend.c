@@ -5,6 +5,36 @@
 #include "targets/backend/backend.h"
 #include "targets/options.h"
 
+/* The null backend answers at once and touches no data, so that what is measured is the dataplane. */
+
+static int null_open(struct backend *b)
+{
+	(void)b;
+	return 0;
+}
+
+static void null_close(struct backend *b)
+{
+	(void)b;
+}
+
+static int null_execute(struct backend *b, struct blk_request *r)
+{
+	(void)b;
+	if (r->kind == REQ_BLOCK_STATUS) {
+		r->extent[0] = (struct blk_extent) { .len = r->len };
+		r->nr_extent = 1;
+	}
+	return 0;
+}
+
+const struct backend_ops null_backend = {
+	.name = "null",
+	.open = null_open,
+	.close = null_close,
+	.execute = null_execute,
+};
+
 static int report(const struct backend *b, int err)
 {
 	options_error(NULL, "backend", "%s of %" PRIu64 " bytes: %s", b->ops->name, b->size,
@@ -28,15 +58,15 @@ int backend_open(struct backend *b, const struct backend_config *config)
 	*b = (struct backend) {
 		.ops = config->ops, .config = *config, .size = config->size, .fd = -1, .align = 1,
 	};
-	if (ceiling_is_set(&config->ceiling)) {
-		b->ceiling = ceiling_new(&config->ceiling);
-		if (!b->ceiling)
+	if (throttle_is_set(&config->throttle)) {
+		b->throttle = throttle_new(&config->throttle);
+		if (!b->throttle)
 			return report(b, -ENOMEM);
 	}
 	ret = b->ops->open(b);
 	if (!ret)
 		return 0;
-	ceiling_free(b->ceiling);
+	throttle_free(b->throttle);
 	/* What a path is to blame for, the file backend has said with it. */
 	return config->path ? ret : report(b, ret);
 }
@@ -58,5 +88,5 @@ void backend_warm(struct backend *b)
 void backend_close(struct backend *b)
 {
 	b->ops->close(b);
-	ceiling_free(b->ceiling);
+	throttle_free(b->throttle);
 }

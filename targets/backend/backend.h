@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "targets/backend/ceiling.h"
+#include "targets/backend/throttle.h"
 #include "targets/backend/request.h"
 
 /**
@@ -36,7 +36,7 @@ struct backend_ops {
  * @shared: processes forked later are to see the same data
  * @read_only: nothing will be written
  * @direct: go around the page cache
- * @ceiling: what the emulated device cannot exceed
+ * @throttle: what the emulated device cannot exceed
  */
 struct backend_config {
 	const struct backend_ops *ops;
@@ -46,7 +46,7 @@ struct backend_config {
 	bool shared;
 	bool read_only;
 	bool direct;
-	struct ceiling_config ceiling;
+	struct throttle_config throttle;
 };
 
 /**
@@ -59,7 +59,7 @@ struct backend_config {
  * @align: the file backend's unit of offsets and lengths, in bytes; 1 for any
  * @mem_align: its unit of memory addresses, in bytes; 1 for any
  * @is_block: the file is a block device
- * @ceiling: the emulated device's, NULL without one
+ * @throttle: the emulated device's, NULL without one
  * @flush_error: how its first failed flush failed
  */
 struct backend {
@@ -71,7 +71,7 @@ struct backend {
 	unsigned int align;
 	unsigned int mem_align;
 	bool is_block;
-	struct ceiling *ceiling;
+	struct throttle *throttle;
 	atomic_int flush_error;
 };
 
@@ -82,5 +82,9 @@ extern const struct backend_ops file_backend;
 int backend_open(struct backend *b, const struct backend_config *config);
 void backend_warm(struct backend *b);
 void backend_close(struct backend *b);
+
+/* What the ways to a file's I/O have to know of it */
+bool file_takes_memory(const struct backend *b, const struct blk_request *r);
+int file_flushed(struct backend *b, int result);
 
 #endif

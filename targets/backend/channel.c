@@ -36,17 +36,17 @@ static void expired(struct deadline *d)
 
 static bool takes_time(const struct channel_config *config)
 {
-	return config->delay.kind != DELAY_NONE || config->ceiling;
+	return config->delay.kind != DELAY_NONE || config->throttle;
 }
 
 /* Draw when the emulated device is done with a request that comes now. */
 static uint64_t due(struct channel *c, const struct blk_request *r)
 {
-	struct ceiling *ceiling = r->backend->ceiling;
+	struct throttle *throttle = r->backend->throttle;
 	uint64_t service_ns = delay_draw(&c->config.delay, &c->rng);
 
-	if (ceiling)
-		return ceiling_due(ceiling, r->taken_ns, service_ns, r->len);
+	if (throttle)
+		return throttle_due(throttle, r->taken_ns, service_ns, r->len);
 	return r->taken_ns + service_ns;
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "targets/backend/backend.h"
-#include "targets/delay.h"
+#include "targets/backend/delay.h"
 #include "targets/iothread/iothread.h"
 
 /* Whoever asked for the end of things waits so long for service times that are not over, in ns. */
@@ -37,7 +37,7 @@ extern const struct aio_ops io_uring_aio;	/* file backend only */
  * @request_cost_ns: CPU time to burn for a request
  * @wakeup_cost_ns: CPU time to burn when the sleeping iothread is woken
  * @extra_notify: eventfd writes for each request that wake nobody
- * @ceiling: backends may have ceilings, so that a request can have to wait
+ * @throttle: backends may have throttles, so that a request can have to wait
  * @error_rate: part of the requests that is answered with -EIO, 0 to 1
  * @fail_after: requests to answer before all others fail with -EIO; 0 for none
  * @trace: to write down what happens to requests, or NULL
@@ -49,7 +49,7 @@ struct channel_config {
 	uint64_t request_cost_ns;
 	uint64_t wakeup_cost_ns;
 	unsigned int extra_notify;
-	bool ceiling;
+	bool throttle;
 	double error_rate;
 	uint64_t fail_after;
 	struct trace *trace;

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* A disk in a regular file or on a block device */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <linux/falloc.h>
 #include <linux/fs.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
-#include "targets/backend/file.h"
+#include "base/cpu.h"
+#include "targets/backend/backend.h"
 #include "targets/options.h"
 
-/* A disk in a regular file or on a block device. */
+#define ALIGN_MAX	65536u
+#define BOUNCE_BYTES	(1u << 20)
+#define ZERO_BYTES	65536u
+#define ZERO_PIECES	16u
 
 static int complain(const struct backend *b, const char *what, int error)
 {
@@ -77,6 +87,83 @@ static int set_size(struct backend *b)
 	return 0;
 }
 
+/* Linux 6.1 can be asked, by statx(2); -ENOSYS where kernel or file system does not say. */
+static int ask(struct backend *b)
+{
+#ifdef STATX_DIOALIGN
+	struct statx st;
+
+	if (statx(b->fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) ||
+	    !(st.stx_mask & STATX_DIOALIGN))
+		return -ENOSYS;
+	if (!st.stx_dio_offset_align || !st.stx_dio_mem_align)
+		return -EOPNOTSUPP;
+	b->align = st.stx_dio_offset_align;
+	b->mem_align = st.stx_dio_mem_align;
+	return 0;
+#else
+	(void)b;
+	return -ENOSYS;
+#endif
+}
+
+/* Errors other than EINVAL are not about alignment. */
+static bool can_read(const struct backend *b, char *mem, unsigned int len)
+{
+	return pread(b->fd, mem, len, 0) >= 0 || errno != EINVAL;
+}
+
+/* The smallest units with which the start of the file can be read; none leaves align 0. */
+static void try_out(struct backend *b, char *mem)
+{
+	unsigned int align = 1, mem_align = 1;
+
+	while (align <= ALIGN_MAX && !can_read(b, mem, align))
+		align = align == 1 ? 512 : 2 * align;
+	b->align = align <= ALIGN_MAX ? align : 0;
+	while (b->align && mem_align < ALIGN_MAX && !can_read(b, mem + mem_align, b->align))
+		mem_align *= 2;
+	b->mem_align = mem_align;
+}
+
+static int probe(struct backend *b)
+{
+	void *mem;
+
+	if (posix_memalign(&mem, ALIGN_MAX, 2 * ALIGN_MAX))
+		return -ENOMEM;
+	try_out(b, mem);
+	free(mem);
+	return b->align ? 0 : -EINVAL;
+}
+
+static int logical_block_size(struct backend *b)
+{
+	int size;
+
+	if (ioctl(b->fd, BLKSSZGET, &size))
+		return -errno;
+	b->align = size;
+	return 0;
+}
+
+/*
+ * Find out what units the file wants. Only O_DIRECT makes demands on reads and writes, but a block
+ * device's discards are by logical block in any case. Where the kernel does not tell (statx(2),
+ * STATX_DIOALIGN), reads are tried, as QEMU's block/file-posix.c does.
+ */
+static int file_find_align(struct backend *b)
+{
+	int ret;
+
+	b->align = 1;
+	b->mem_align = 1;
+	if (!b->config.direct)
+		return b->is_block ? logical_block_size(b) : 0;
+	ret = ask(b);
+	return ret == -ENOSYS ? probe(b) : ret;
+}
+
 static int set_align(struct backend *b)
 {
 	int ret = file_find_align(b);
@@ -111,26 +198,160 @@ static int file_open(struct backend *b)
 	return ret;
 }
 
+/**
+ * struct place - how far along a request's memory is
+ * @iov: current piece
+ * @nr: pieces left, it included
+ * @done: bytes of it that are done
+ */
+struct place {
+	const struct iovec *iov;
+	unsigned int nr;
+	size_t done;
+};
+
+/* To the next byte there is: past the end of pieces, and over those that are empty */
+static void advance(struct place *p, size_t n)
+{
+	p->done += n;
+	while (p->nr && p->done >= p->iov->iov_len) {
+		p->done -= p->iov->iov_len;
+		p->iov++;
+		p->nr--;
+	}
+}
+
+static ssize_t call(const struct backend *b, const struct blk_request *r, const struct iovec *iov,
+		    unsigned int nr, uint64_t offset)
+{
+	ssize_t n;
+
+	do {
+		if (r->kind == REQ_READ)
+			n = preadv2(b->fd, iov, nr, offset, 0);
+		else
+			n = pwritev2(b->fd, iov, nr, offset, r->flags & BLK_FUA ? RWF_DSYNC : 0);
+	} while (unlikely(n < 0 && errno == EINTR));
+	return n < 0 ? -errno : n;
+}
+
+/* From where the last call left off; the iovecs are not ours to change. */
+static ssize_t call_at(const struct backend *b, const struct blk_request *r, const struct place *p,
+		       uint64_t offset)
+{
+	struct iovec rest;
+
+	if (likely(!p->done))
+		return call(b, r, p->iov, p->nr < IOV_MAX ? p->nr : IOV_MAX, offset);
+	rest.iov_base = (char *)p->iov->iov_base + p->done;
+	rest.iov_len = p->iov->iov_len - p->done;
+	return call(b, r, &rest, 1, offset);
+}
+
+/* @r's kind of I/O, between the file from @offset on and all of @iov */
+static int transfer(const struct backend *b, const struct blk_request *r, const struct iovec *iov,
+		    unsigned int nr, uint64_t offset)
+{
+	struct place p = { .iov = iov, .nr = nr };
+
+	advance(&p, 0);
+	while (p.nr) {
+		ssize_t n = call_at(b, r, &p, offset);
+
+		if (n < 0)
+			return n;
+		/* The range was inside the file, which somebody has made shorter since. */
+		if (!n)
+			return -EIO;
+		offset += n;
+		advance(&p, n);
+	}
+	return 0;
+}
+
+static void copy(struct place *p, char *mem, size_t len, bool to_mem)
+{
+	while (len) {
+		char *piece = (char *)p->iov->iov_base + p->done;
+		size_t n = p->iov->iov_len - p->done;
+
+		if (n > len)
+			n = len;
+		if (to_mem)
+			memcpy(mem, piece, n);
+		else
+			memcpy(piece, mem, n);
+		mem += n;
+		len -= n;
+		advance(p, n);
+	}
+}
+
+/* By way of memory that the file takes, @size bytes at a time */
+static int bounce(const struct backend *b, const struct blk_request *r, char *mem, size_t size)
+{
+	struct place p = { .iov = r->iov, .nr = r->nr_iov };
+
+	advance(&p, 0);
+	for (uint64_t at = 0; at < r->len; at += size) {
+		struct iovec iov = { mem, r->len - at < size ? r->len - at : size };
+		int ret;
+
+		if (r->kind == REQ_WRITE)
+			copy(&p, mem, iov.iov_len, true);
+		ret = transfer(b, r, &iov, 1, r->offset + at);
+		if (ret)
+			return ret;
+		if (r->kind == REQ_READ)
+			copy(&p, mem, iov.iov_len, false);
+	}
+	return 0;
+}
+
+static int bounced(const struct backend *b, const struct blk_request *r)
+{
+	size_t size = r->len < BOUNCE_BYTES ? r->len : BOUNCE_BYTES;
+	void *mem;
+	int ret;
+
+	if (posix_memalign(&mem, b->mem_align < sizeof(mem) ? sizeof(mem) : b->mem_align, size))
+		return -ENOMEM;
+	ret = bounce(b, r, mem, size);
+	free(mem);
+	return ret;
+}
+
+/**
+ * file_takes_memory - whether a read or write can use the request's own memory
+ * @b: the backend
+ * @r: the request
+ *
+ * Return: false when it is not aligned as O_DIRECT wants it.
+ */
+bool file_takes_memory(const struct backend *b, const struct blk_request *r)
+{
+	if (!b->config.direct)
+		return true;
+	for (unsigned int i = 0; i < r->nr_iov; i++) {
+		if ((uintptr_t)r->iov[i].iov_base & (b->mem_align - 1) ||
+		    r->iov[i].iov_len & (b->align - 1))
+			return false;
+	}
+	return true;
+}
+
+/* All of it; -EIO when the file ends before the range does. */
+static int file_rw(struct backend *b, struct blk_request *r)
+{
+	if (likely(file_takes_memory(b, r)))
+		return transfer(b, r, r->iov, r->nr_iov, r->offset);
+	return bounced(b, r);
+}
+
 /* Read ahead; what goes around the page cache would not look there. */
 static int file_cache(struct backend *b, uint64_t offset, uint64_t len)
 {
 	return b->config.direct ? 0 : -posix_fadvise(b->fd, offset, len, POSIX_FADV_WILLNEED);
-}
-
-/**
- * file_flush - make what was written durable
- * @b: the backend
- *
- * Return: 0 or fdatasync()'s negative errno; see file_flushed().
- */
-int file_flush(struct backend *b)
-{
-	int ret;
-
-	do {
-		ret = fdatasync(b->fd) ? -errno : 0;
-	} while (ret == -EINTR);
-	return file_flushed(b, ret);
 }
 
 /**
@@ -154,6 +375,166 @@ int file_flushed(struct backend *b, int result)
 	atomic_compare_exchange_strong_explicit(&b->flush_error, &none, result,
 						memory_order_relaxed, memory_order_relaxed);
 	return result;
+}
+
+static int file_flush(struct backend *b)
+{
+	int ret;
+
+	do {
+		ret = fdatasync(b->fd) ? -errno : 0;
+	} while (ret == -EINTR);
+	return file_flushed(b, ret);
+}
+
+/* Aligned for O_DIRECT */
+static char zeroes[ZERO_BYTES] __attribute__((aligned(4096)));
+
+/* It cannot be done in this way; EINVAL is what block devices say of less than a logical block. */
+static bool lacks(int error)
+{
+	return error == -EOPNOTSUPP || error == -ENODEV || error == -ENOSYS || error == -EINVAL;
+}
+
+static int allocate(const struct backend *b, int mode, uint64_t offset, uint64_t len)
+{
+	int ret;
+
+	do {
+		ret = fallocate(b->fd, mode | FALLOC_FL_KEEP_SIZE, offset, len) ? -errno : 0;
+	} while (ret == -EINTR);
+	return ret;
+}
+
+/* A discard may do less than it is asked for: what is not a whole logical block stays. */
+static int discard_blocks(const struct backend *b, uint64_t offset, uint64_t len)
+{
+	uint64_t first = (offset + b->align - 1) / b->align * b->align;
+	uint64_t end = (offset + len) / b->align * b->align;
+	uint64_t range[2] = { first, end - first };
+
+	return first < end && ioctl(b->fd, BLKDISCARD, range) ? -errno : 0;
+}
+
+static int discard(const struct backend *b, uint64_t offset, uint64_t len)
+{
+	if (!len)
+		return 0;
+	if (b->is_block)
+		return discard_blocks(b, offset, len);
+	return allocate(b, FALLOC_FL_PUNCH_HOLE, offset, len);
+}
+
+static int made_durable(struct backend *b, const struct blk_request *r, int result)
+{
+	return !result && r->flags & BLK_FUA ? file_flush(b) : result;
+}
+
+static int file_discard(struct backend *b, const struct blk_request *r)
+{
+	return made_durable(b, r, discard(b, r->offset, r->len));
+}
+
+static int write_out(const struct backend *b, uint64_t offset, uint64_t len)
+{
+	struct iovec iov[ZERO_PIECES];
+
+	for (unsigned int i = 0; i < ZERO_PIECES; i++)
+		iov[i] = (struct iovec) { zeroes, ZERO_BYTES };
+	while (len) {
+		unsigned int nr = len / ZERO_BYTES < ZERO_PIECES ? len / ZERO_BYTES : ZERO_PIECES;
+		ssize_t n = nr ? pwritev(b->fd, iov, nr, offset) : pwrite(b->fd, zeroes, len, offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		offset += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/*
+ * From the best way to the worst. A block device takes both modes too: for it
+ * FALLOC_FL_PUNCH_HOLE is what its driver does quickly or not at all, and
+ * FALLOC_FL_ZERO_RANGE is the ioctl BLKZEROOUT, in which the kernel itself may write the
+ * zeroes out; see blkdev_fallocate() in its block/fops.c.
+ */
+static int zero_range(const struct backend *b, const struct blk_request *r)
+{
+	bool fast = r->flags & BLK_FAST;
+	int ret = -EOPNOTSUPP;
+
+	if (r->flags & BLK_UNMAP)
+		ret = allocate(b, FALLOC_FL_PUNCH_HOLE, r->offset, r->len);
+	if (lacks(ret) && !(fast && b->is_block))
+		ret = allocate(b, FALLOC_FL_ZERO_RANGE, r->offset, r->len);
+	if (!lacks(ret))
+		return ret;
+	return fast ? -EOPNOTSUPP : write_out(b, r->offset, r->len);
+}
+
+/* -EOPNOTSUPP when the zeroes would have to be written out and BLK_FAST forbids it */
+static int file_write_zeroes(struct backend *b, const struct blk_request *r)
+{
+	return made_durable(b, r, r->len ? zero_range(b, r) : 0);
+}
+
+/* Where there is data from @pos on; @end when there is none before that */
+static uint64_t next_data(const struct backend *b, uint64_t pos, uint64_t end)
+{
+	off_t found = lseek(b->fd, pos, SEEK_DATA);
+
+	/* Who cannot tell holes has data everywhere. */
+	if (found < 0)
+		return errno == ENXIO ? end : pos;
+	return (uint64_t)found < end ? (uint64_t)found : end;
+}
+
+static uint64_t next_hole(const struct backend *b, uint64_t pos, uint64_t end)
+{
+	off_t found = lseek(b->fd, pos, SEEK_HOLE);
+
+	return found < 0 || (uint64_t)found > end ? end : (uint64_t)found;
+}
+
+/*
+ * What begins at @pos, to where it ends. Pieces are made of whole blocks, and a block that
+ * has any data is data.
+ */
+static struct blk_extent piece_at(const struct backend *b, uint64_t pos, uint64_t end)
+{
+	uint64_t block = b->config.block_size;
+	uint64_t data = next_data(b, pos, end);
+	uint64_t hole = data < end ? data / block * block : end;
+
+	if (hole > pos)
+		return (struct blk_extent) { hole - pos, BLK_EXTENT_HOLE | BLK_EXTENT_ZERO };
+	hole = (next_hole(b, data, end) + block - 1) / block * block;
+	/* Another request may have punched it meanwhile. */
+	if (hole <= pos)
+		hole = pos + block;
+	return (struct blk_extent) { (hole < end ? hole : end) - pos, 0 };
+}
+
+/* Say where a range is allocated. What cannot be told, as on a block device, is data. */
+static int file_block_status(struct backend *b, struct blk_request *r)
+{
+	uint64_t pos = r->offset, end = r->offset + r->len;
+	unsigned int nr = 0;
+
+	while (pos < end && nr < r->nr_extent) {
+		struct blk_extent e = piece_at(b, pos, end);
+
+		if (nr && r->extent[nr - 1].flags == e.flags)
+			r->extent[nr - 1].len += e.len;
+		else
+			r->extent[nr++] = e;
+		pos += e.len;
+	}
+	r->nr_extent = nr;
+	return 0;
 }
 
 static int file_execute(struct backend *b, struct blk_request *r)

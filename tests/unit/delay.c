@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* targets/delay.c and base/rng.h: the draws have the distribution asked for */
+/* targets/backend/delay.c and base/rng.h: the draws have the distribution asked for */
 
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "targets/delay.h"
+#include "targets/backend/delay.h"
 
 #define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
 #define DRAWS		100000

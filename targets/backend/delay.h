@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The service time of the emulated device: one draw for each request */
-#ifndef TARGETS_DELAY_H
-#define TARGETS_DELAY_H
+#ifndef TARGETS_BACKEND_DELAY_H
+#define TARGETS_BACKEND_DELAY_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -64,4 +64,4 @@ void delay_format(const struct delay *d, char *buf, size_t len);
  */
 uint64_t delay_draw(const struct delay *d, struct rng *r);
 
-#endif /* TARGETS_DELAY_H */
+#endif /* TARGETS_BACKEND_DELAY_H */

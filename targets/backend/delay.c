@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "targets/delay.h"
+#include "targets/backend/delay.h"
 
 #define SIGMA_MAX	10.0
 

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef TARGETS_BACKEND_CEILING_H
-#define TARGETS_BACKEND_CEILING_H
+#ifndef TARGETS_BACKEND_THROTTLE_H
+#define TARGETS_BACKEND_THROTTLE_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /**
- * struct ceiling_config - what an emulated device cannot exceed
+ * struct throttle_config - what an emulated device cannot exceed
  * @parallel: requests it works on at once; 0 for any number
  * @iops: requests a second; 0 for any number
  * @bandwidth: bytes a second; 0 for any number
  */
-struct ceiling_config {
+struct throttle_config {
 	unsigned int parallel;
 	uint64_t iops;
 	uint64_t bandwidth;
 };
 
 /**
- * struct ceiling - a device that can be saturated, shared by all iothreads
+ * struct throttle - a device that can be saturated, shared by all iothreads
  *
  * Three stations that a request passes: the door, which lets requests in one by one at
  * @config.iops; a unit, of which there are @config.parallel, for its service time; and the bus, which moves its data at @config.bandwidth. Each station serves in order of arrival and saves
  * up no credit while it is idle.
  */
-struct ceiling {
-	struct ceiling_config config;
+struct throttle {
+	struct throttle_config config;
 	pthread_mutex_t lock;		/* covers all below */
 	uint64_t start_ns;
 	uint64_t door;			/* when it is free; ticks since start_ns */
@@ -34,9 +34,9 @@ struct ceiling {
 	uint64_t unit[];		/* when each is free: a heap, smallest first */
 };
 
-bool ceiling_is_set(const struct ceiling_config *config);
-struct ceiling *ceiling_new(const struct ceiling_config *config);
-void ceiling_free(struct ceiling *c);
-uint64_t ceiling_due(struct ceiling *c, uint64_t now_ns, uint64_t service_ns, uint64_t len);
+bool throttle_is_set(const struct throttle_config *config);
+struct throttle *throttle_new(const struct throttle_config *config);
+void throttle_free(struct throttle *t);
+uint64_t throttle_due(struct throttle *t, uint64_t now_ns, uint64_t service_ns, uint64_t len);
 
 #endif

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The emulated device's ceilings are not exceeded, by one job or by two together.
+# The emulated device's throttle is not exceeded, by one job or by two together.
 . "$(dirname "$0")/../fio.sh"
 
 # no_faster_than MS TARGET-OPTIONS FIO-OPTION...: all jobs together take at least that long

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* targets/backend/ceiling.c: what a device that can be saturated makes of arrivals */
+/* targets/backend/throttle.c: what a device that can be saturated makes of arrivals */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,17 +9,17 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "targets/backend/ceiling.h"
+#include "targets/backend/throttle.h"
 
 #define SECOND	1000000000ull
 #define US	1000ull
 
-static struct ceiling *c;
+static struct throttle *c;
 static uint64_t start;
 
-static void open_with(struct ceiling_config config)
+static void open_with(struct throttle_config config)
 {
-	c = ceiling_new(&config);
+	c = throttle_new(&config);
 	assert_non_null(c);
 	start = c->start_ns;
 }
@@ -27,20 +27,20 @@ static void open_with(struct ceiling_config config)
 static int close_it(void **state)
 {
 	(void)state;
-	ceiling_free(c);
+	throttle_free(c);
 	return 0;
 }
 
 /* A request that comes at @at is done at @due, both counted from the start */
 static void expect(uint64_t at, uint64_t service, uint64_t len, uint64_t due)
 {
-	assert_true(ceiling_due(c, start + at, service, len) - start == due);
+	assert_true(throttle_due(c, start + at, service, len) - start == due);
 }
 
 static void test_iops(void **state)
 {
 	(void)state;
-	open_with((struct ceiling_config) { .iops = 1000000 });
+	open_with((struct throttle_config) { .iops = 1000000 });
 	for (uint64_t i = 0; i < 100; i++)
 		expect(0, 0, 4096, i * US);
 	/* an idle device saves nothing up */
@@ -54,16 +54,16 @@ static void test_iops_do_not_drift(void **state)
 	uint64_t due = 0;
 
 	(void)state;
-	open_with((struct ceiling_config) { .iops = 3000000 });
+	open_with((struct throttle_config) { .iops = 3000000 });
 	for (unsigned int i = 0; i <= 3000000; i++)
-		due = ceiling_due(c, start, 0, 0) - start;
+		due = throttle_due(c, start, 0, 0) - start;
 	assert_in_range(due, SECOND - SECOND / 500000, SECOND);
 }
 
 static void test_bandwidth(void **state)
 {
 	(void)state;
-	open_with((struct ceiling_config) { .bandwidth = SECOND });
+	open_with((struct throttle_config) { .bandwidth = SECOND });
 	expect(0, 0, 4096, 4096);
 	expect(0, 0, 65536, 4096 + 65536);
 	expect(0, 0, 0, 4096 + 65536);
@@ -74,7 +74,7 @@ static void test_bandwidth(void **state)
 static void test_parallel(void **state)
 {
 	(void)state;
-	open_with((struct ceiling_config) { .parallel = 2 });
+	open_with((struct throttle_config) { .parallel = 2 });
 	expect(0, 10 * US, 0, 10 * US);
 	expect(0, 30 * US, 0, 30 * US);
 	expect(0, 10 * US, 0, 20 * US);
@@ -91,7 +91,7 @@ static void test_parallel_is_any_number(void **state)
 
 	(void)state;
 	rng_seed(&r, 1);
-	open_with((struct ceiling_config) { .parallel = 7 });
+	open_with((struct throttle_config) { .parallel = 7 });
 	for (unsigned int i = 0; i < 7; i++)
 		free_at[i] = 0;
 	for (unsigned int i = 0; i < 10000; i++) {
