@@ -61,4 +61,15 @@ static inline uint64_t timeval_ns(const struct timeval *tv)
 	return tv->tv_sec * 1000000000ull + tv->tv_usec * 1000ull;
 }
 
+/**
+ * ns_timespec - a time in the form that system calls take
+ * @ns: nanoseconds
+ *
+ * Return: the same in seconds and nanoseconds.
+ */
+static inline struct timespec ns_timespec(uint64_t ns)
+{
+	return (struct timespec) { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+}
+
 #endif

@@ -280,13 +280,15 @@ struct channel_config target_options_channel(const struct target_options *o)
 			.queue = o->pool_queue,
 			.completion = o->completion,
 		},
-		.delay = o->delay,
-		.request_cost_ns = o->request_cost_ns,
+		.model = {
+			.delay = o->delay,
+			.throttled = throttle_is_set(&throttle),
+			.request_cost_ns = o->request_cost_ns,
+			.extra_notify = o->extra_notify,
+			.error_rate = o->error_rate,
+			.fail_after = o->fail_after,
+		},
 		.wakeup_cost_ns = o->wakeup_cost_ns,
-		.extra_notify = o->extra_notify,
-		.throttle = throttle_is_set(&throttle),
-		.error_rate = o->error_rate,
-		.fail_after = o->fail_after,
 	};
 }
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "targets/backend/throttle.h"
+#include "targets/backend/device-model.h"
 #include "targets/backend/request.h"
 
 /**

@@ -1,88 +1,110 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/cpu.h"
 #include "targets/backend/channel.h"
 #include "targets/options.h"
 
-static bool draw_error(struct channel *c)
-{
-	const struct channel_config *config = &c->config;
+/* Slices: see SLICE_BYTES. */
 
-	if (config->fail_after && c->answered == config->fail_after)
-		return true;
-	c->answered++;
-	return config->error_rate > 0 && rng_double(&c->rng) < config->error_rate;
+static bool has_memory(const struct blk_request *r)
+{
+	return r->kind == REQ_READ || r->kind == REQ_WRITE;
 }
 
-static void end(struct blk_request *r)
+/* The first pieces left, as many as make @bytes; the outer ones are changed for so long. */
+static void take_pieces(struct blk_request *r, uint64_t bytes)
 {
-	hist_add(&r->channel->it->stats.service_ns, clock_ns() - r->taken_ns);
-	r->done(r);
+	struct slice *s = &r->slice;
+	uint64_t sum = 0;
+	unsigned int n = 0;
+
+	s->first_was = s->left_iov[0];
+	s->left_iov[0].iov_base = (char *)s->left_iov[0].iov_base + s->skip;
+	s->left_iov[0].iov_len -= s->skip;
+	while (sum < bytes && n < s->left_nr)
+		sum += s->left_iov[n++].iov_len;
+	s->last_was = s->left_iov[n - 1];
+	s->cut = sum > bytes ? sum - bytes : 0;
+	s->left_iov[n - 1].iov_len -= s->cut;
+	r->iov = s->left_iov;
+	r->nr_iov = n;
 }
 
-static void expired(struct deadline *d)
+/* Undo that, and go on behind them. */
+static void give_pieces_back(struct blk_request *r)
 {
-	struct blk_request *r = (struct blk_request *)((char *)d - offsetof(struct blk_request,
-									   deadline));
+	struct slice *s = &r->slice;
+	unsigned int n = r->nr_iov, done = s->cut ? n - 1 : n;
+	size_t of_last = s->left_iov[n - 1].iov_len;
 
-	r->delayed = false;
-	end(r);
+	if (n > 1)
+		s->left_iov[n - 1] = s->last_was;
+	s->left_iov[0] = s->first_was;
+	s->skip = !s->cut ? 0 : n > 1 ? of_last : s->skip + of_last;
+	s->left_iov += done;
+	s->left_nr -= done;
 }
 
-static bool takes_time(const struct channel_config *config)
+static void take(struct blk_request *r, uint64_t bytes)
 {
-	return config->delay.kind != DELAY_NONE || config->throttle;
+	struct slice *s = &r->slice;
+
+	r->len = bytes < s->left ? bytes : s->left;
+	s->left -= r->len;
+	if (has_memory(r))
+		take_pieces(r, r->len);
 }
 
-/* Draw when the emulated device is done with a request that comes now. */
-static uint64_t due(struct channel *c, const struct blk_request *r)
+/* Make a request, with more than @bytes, its first slice; slice_end() puts it together again. */
+static void slice_first(struct blk_request *r, uint64_t bytes)
 {
-	struct throttle *throttle = r->backend->throttle;
-	uint64_t service_ns = delay_draw(&c->config.delay, &c->rng);
-
-	if (throttle)
-		return throttle_due(throttle, r->taken_ns, service_ns, r->len);
-	return r->taken_ns + service_ns;
+	r->slice = (struct slice) {
+		.left = r->len,
+		.whole = r->len,
+		.iov = r->iov,
+		.nr_iov = r->nr_iov,
+		.left_iov = r->iov,
+		.left_nr = r->nr_iov,
+	};
+	take(r, bytes);
 }
 
-static void wait_until_due(struct channel *c, struct blk_request *r)
+/* Make a request whose slice is done its next slice; false when there is none. */
+static bool slice_next(struct blk_request *r, uint64_t bytes)
 {
-	if (r->deadline.due_ns > c->latest_ns)
-		r->deadline.due_ns = c->latest_ns;
-	r->delayed = true;
-	deadline_add(&c->deadlines, &r->deadline);
+	if (!r->slice.left)
+		return false;
+	r->offset += r->len;
+	if (has_memory(r))
+		give_pieces_back(r);
+	take(r, bytes);
+	return true;
 }
 
-static void notify_nobody(struct channel *c)
+/* Put a request together again. */
+static void slice_end(struct blk_request *r)
 {
-	const uint64_t one = 1;
+	struct slice *s = &r->slice;
 
-	for (unsigned int i = 0; i < c->config.extra_notify; i++)
-		/* Full after 2^64 - 2 of them: nothing to handle. */
-		(void)!write(c->extra_fd, &one, sizeof(one));
+	if (has_memory(r))
+		give_pieces_back(r);
+	r->offset -= s->whole - s->left - r->len;
+	r->len = s->whole;
+	r->iov = s->iov;
+	r->nr_iov = s->nr_iov;
+	s->left = 0;
+	s->whole = 0;
 }
 
-/* Every kind of request that moves data or changes it has a name in both. */
-static void note_start(struct channel *c, const struct blk_request *r)
+/* Leave a request, in slices or in one piece, at the present slice. */
+static void slice_stop(struct blk_request *r)
 {
-	trace_put(c->trace, (struct trace_record) {
-		.event = TRACE_START,
-		.kind = r->kind <= REQ_WRITE_ZEROES ? (int)r->kind : TRACE_OTHER,
-		.tag = r->work.name.tag,
-		.queue = r->work.name.queue,
-		.offset = r->offset,
-		.bytes = r->len,
-	});
+	/* What it adds up to does not matter any more. */
+	r->slice.left = 0;
 }
-
-_Static_assert((int)REQ_READ == TRACE_READ && (int)REQ_WRITE == TRACE_WRITE &&
-	       (int)REQ_FLUSH == TRACE_FLUSH && (int)REQ_DISCARD == TRACE_DISCARD &&
-	       (int)REQ_WRITE_ZEROES == TRACE_WRITE_ZEROES, "kinds of a trace");
 
 /* Those that take longer the longer they are; the others end in one piece. */
 static bool has_slices(const struct blk_request *r)
@@ -112,18 +134,23 @@ static bool begin_slices(struct channel *c, struct blk_request *r)
 {
 	if (!c->first_slice && iothread_add_source(c->it, &c->slices))
 		return false;
+	r->channel = c;
 	slice_first(r, SLICE_BYTES);
 	add_slice(c, r);
 	return true;
 }
 
-static void end_slices(struct channel *c, struct blk_request *r)
+static void count_and_end(struct blk_request *r)
 {
-	slice_end(r);
-	if (takes_time(&c->config) && r->deadline.due_ns > clock_ns())
-		wait_until_due(c, r);
-	else
-		r->done(r);
+	hist_add(&r->channel->it->stats.service_ns, clock_ns() - r->taken_ns);
+	r->done(r);
+}
+
+/* A request has been carried out, by whatever way. */
+static void carried_out(struct channel *c, struct blk_request *r)
+{
+	if (!c->model || !model_holds(c->model, r))
+		count_and_end(r);
 }
 
 static bool slices_poll(struct event_source *s, uint64_t now)
@@ -147,7 +174,7 @@ static void slices_disarm(struct event_source *s)
 /* One slice of one request, then it is the next one's turn. */
 static void slices_dispatch(struct event_source *s)
 {
-	struct channel *c = (struct channel *)((char *)s - offsetof(struct channel, slices));
+	struct channel *c = container_of(s, struct channel, slices);
 	struct blk_request *r = c->first_slice;
 
 	c->first_slice = r->slice.next;
@@ -165,8 +192,10 @@ static void slices_dispatch(struct event_source *s)
 	/* Before its end, which may bring new ones */
 	if (!c->first_slice)
 		iothread_remove_source(c->it, s);
-	if (!r->slice.waits)
-		end_slices(c, r);
+	if (!r->slice.waits) {
+		slice_end(r);
+		carried_out(c, r);
+	}
 }
 
 static const struct event_source_ops slices_ops = {
@@ -191,66 +220,82 @@ static void cancel_slices(struct channel *c, struct blk_request *r)
 		iothread_remove_source(c->it, &c->slices);
 }
 
-static void submit_to_aio(struct channel *c, struct blk_request *r)
+/* In the iothread, with nothing between a request and the backend */
+static bool submit_inline(struct channel *c, struct blk_request *r)
+{
+	/* A length is in it, too. */
+	if (unlikely(c->turn_bytes > SLICE_BYTES) && takes_too_long(c, r)) {
+		r->taken_ns = clock_ns();
+		if (begin_slices(c, r))
+			return false;
+	}
+	r->result = r->backend->ops->execute(r->backend, r);
+	return true;
+}
+
+static bool start_inline(struct channel *c, struct blk_request *r)
+{
+	if (unlikely(takes_too_long(c, r)) && begin_slices(c, r))
+		return false;
+	r->result = r->backend->ops->execute(r->backend, r);
+	return true;
+}
+
+static bool start_aio(struct channel *c, struct blk_request *r)
 {
 	r->slice.whole = 0;
 	if (unlikely(r->len > SLICE_AIO_BYTES && has_slices(r)))
 		slice_first(r, SLICE_AIO_BYTES);
 	c->config.aio->submit(c, r);
-}
-
-static bool submit_through_all(struct channel *c, struct blk_request *r)
-{
-	const struct channel_config *config = &c->config;
-	bool timed = takes_time(config);
-
-	r->channel = c;
-	r->delayed = false;
-	if (config->request_cost_ns)
-		clock_burn(config->request_cost_ns);
-	notify_nobody(c);
-	/* What a request costs is the way to the backend, as a block layer is. */
-	if (c->trace)
-		note_start(c, r);
-	if (config->aio || timed)
-		r->taken_ns = clock_ns();
-	if (timed)
-		r->deadline.due_ns = due(c, r);
-
-	if (draw_error(c)) {
-		r->result = -EIO;
-	} else if (config->aio) {
-		submit_to_aio(c, r);
-		return false;
-	} else if (unlikely(takes_too_long(c, r)) && begin_slices(c, r)) {
-		return false;
-	} else {
-		r->result = r->backend->ops->execute(r->backend, r);
-	}
-	if (!timed || r->deadline.due_ns <= r->taken_ns)
-		return true;
-	wait_until_due(c, r);
 	return false;
 }
 
-/**
- * channel_submit - start a request
- * @c: the channel, with room for it reserved; called in its iothread
- * @r: the request
- *
- * Return: true when it is done, @r->result is set and @r->done will not be called; false
- * when that will be called later, never from inside this call.
- */
-bool channel_submit(struct channel *c, struct blk_request *r)
+static bool submit_aio(struct channel *c, struct blk_request *r)
 {
-	c->turn_bytes += r->len;
-	if (unlikely(!c->simple))
-		return submit_through_all(c, r);
-	/* A length is in it, too. */
-	if (unlikely(c->turn_bytes > SLICE_BYTES) && takes_too_long(c, r) && begin_slices(c, r))
+	r->channel = c;
+	r->taken_ns = clock_ns();
+	return start_aio(c, r);
+}
+
+/* Every kind of request that moves data or changes it has a name in both. */
+static void note_start(struct channel *c, const struct blk_request *r)
+{
+	trace_put(c->trace, (struct trace_record) {
+		.event = TRACE_START,
+		.kind = r->kind <= REQ_WRITE_ZEROES ? (int)r->kind : TRACE_OTHER,
+		.tag = r->work.name.tag,
+		.queue = r->work.name.queue,
+		.offset = r->offset,
+		.bytes = r->len,
+	});
+}
+
+_Static_assert((int)REQ_READ == TRACE_READ && (int)REQ_WRITE == TRACE_WRITE &&
+	       (int)REQ_FLUSH == TRACE_FLUSH && (int)REQ_DISCARD == TRACE_DISCARD &&
+	       (int)REQ_WRITE_ZEROES == TRACE_WRITE_ZEROES, "kinds of a trace");
+
+static bool submit_traced(struct channel *c, struct blk_request *r)
+{
+	r->channel = c;
+	note_start(c, r);
+	r->taken_ns = clock_ns();
+	return c->start(c, r);
+}
+
+/* Through the emulated device, with a trace or without */
+static bool submit_modelled(struct channel *c, struct blk_request *r)
+{
+	r->channel = c;
+	model_charge(c->model);
+	/* What a request costs is the way to the backend, as a block layer is. */
+	if (c->trace)
+		note_start(c, r);
+	r->taken_ns = clock_ns();
+	if (!model_accepts(c->model, r))
+		r->result = -EIO;
+	else if (!c->start(c, r))
 		return false;
-	r->result = r->backend->ops->execute(r->backend, r);
-	return true;
+	return !model_holds(c->model, r);
 }
 
 /**
@@ -269,11 +314,7 @@ void channel_finish(struct channel *c, struct blk_request *r, int result)
 		slice_end(r);
 	}
 	r->result = result;
-	/* What took longer than its service time is late enough. */
-	if (takes_time(&c->config) && r->deadline.due_ns > clock_ns())
-		wait_until_due(c, r);
-	else
-		end(r);
+	carried_out(c, r);
 }
 
 /**
@@ -281,8 +322,8 @@ void channel_finish(struct channel *c, struct blk_request *r, int result)
  * @c: the channel; called in its iothread
  * @r: the request, not done yet
  *
- * Return: true when it only waited for its service time and will not be done; false when
- * its memory is still in use, so that it must be waited for, but not for its service time.
+ * Return: true when it only waited for its turn or its service time and will not be done; false
+ * when its memory is still in use, so that it must be waited for, but not for its service time.
  */
 bool channel_cancel(struct channel *c, struct blk_request *r)
 {
@@ -290,14 +331,10 @@ bool channel_cancel(struct channel *c, struct blk_request *r)
 		cancel_slices(c, r);
 		return true;
 	}
-	if (!r->delayed) {
-		r->deadline.due_ns = 0;
-		slice_stop(r);
-		return false;
-	}
-	deadline_remove(&c->deadlines, &r->deadline);
-	r->delayed = false;
-	return true;
+	if (c->model && model_cancel(c->model, r))
+		return true;
+	slice_stop(r);
+	return false;
 }
 
 /**
@@ -308,13 +345,8 @@ bool channel_cancel(struct channel *c, struct blk_request *r)
  */
 void channel_hurry(struct channel *c, struct blk_request *r, uint64_t until_ns)
 {
-	if (!takes_time(&c->config) || r->deadline.due_ns <= until_ns)
-		return;
-	if (r->delayed)
-		deadline_remove(&c->deadlines, &r->deadline);
-	r->deadline.due_ns = until_ns;
-	if (r->delayed)
-		deadline_add(&c->deadlines, &r->deadline);
+	if (c->model)
+		model_hurry(c->model, r, until_ns);
 }
 
 /**
@@ -325,8 +357,8 @@ void channel_hurry(struct channel *c, struct blk_request *r, uint64_t until_ns)
 void channel_hurry_all(struct channel *c, uint64_t until_ns)
 {
 	c->latest_ns = until_ns;
-	if (takes_time(&c->config))
-		deadlines_limit(&c->deadlines, until_ns);
+	if (c->model)
+		model_hurry_all(c->model, until_ns);
 }
 
 /**
@@ -338,7 +370,7 @@ void channel_hurry_all(struct channel *c, uint64_t until_ns)
  */
 int channel_reserve(struct channel *c, unsigned int more)
 {
-	return takes_time(&c->config) ? deadlines_reserve(&c->deadlines, more) : 0;
+	return c->model ? model_reserve(c->model, more) : 0;
 }
 
 /**
@@ -348,8 +380,8 @@ int channel_reserve(struct channel *c, unsigned int more)
  */
 void channel_release(struct channel *c, unsigned int fewer)
 {
-	if (takes_time(&c->config))
-		deadlines_release(&c->deadlines, fewer);
+	if (c->model)
+		model_release(c->model, fewer);
 }
 
 /**
@@ -371,35 +403,6 @@ struct pool *channel_pool(struct channel *c)
 	return &c->pool;
 }
 
-static int start_deadlines(struct channel *c)
-{
-	int ret = deadlines_init(&c->deadlines, expired);
-
-	if (!ret) {
-		ret = iothread_add_source(c->it, &c->deadlines.source);
-		if (ret)
-			deadlines_destroy(&c->deadlines);
-	}
-	if (ret)
-		options_error(NULL, NULL, "%s: timer of delayed requests: %s", c->it->name, strerror(-ret));
-	return ret;
-}
-
-static void stop_deadlines(struct channel *c)
-{
-	iothread_remove_source(c->it, &c->deadlines.source);
-	deadlines_destroy(&c->deadlines);
-}
-
-static int open_extra_fd(struct channel *c)
-{
-	c->extra_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (c->extra_fd >= 0)
-		return 0;
-	options_error(NULL, NULL, "%s: eventfd: %s", c->it->name, strerror(errno));
-	return -errno;
-}
-
 static int begin_trace(struct channel *c)
 {
 	struct trace *t = c->config.trace;
@@ -409,6 +412,17 @@ static int begin_trace(struct channel *c)
 	if (ret)
 		options_error(NULL, "trace", "no room for the records of %s: %s", c->it->name, strerror(-ret));
 	return ret;
+}
+
+static void choose_way(struct channel *c)
+{
+	c->start = c->config.aio ? start_aio : start_inline;
+	if (c->model)
+		c->submit = submit_modelled;
+	else if (c->trace)
+		c->submit = submit_traced;
+	else
+		c->submit = c->config.aio ? submit_aio : submit_inline;
 }
 
 /**
@@ -421,39 +435,28 @@ static int begin_trace(struct channel *c)
  */
 int channel_open(struct channel *c, struct iothread *it, const struct channel_config *config)
 {
-	bool timed = takes_time(config);
 	int ret;
 
 	*c = (struct channel) {
 		.it = it,
 		.config = *config,
-		.extra_fd = -1,
 		.latest_ns = UINT64_MAX,
 		.slices = { .ops = &slices_ops, .fd = -1 },
 		.last_slice = &c->first_slice,
-		.simple = !config->aio && !timed && !config->request_cost_ns &&
-			  !config->extra_notify && !config->fail_after &&
-			  config->error_rate <= 0 && !config->trace,
 	};
+	it->wakeup_cost_ns = config->wakeup_cost_ns;
 	ret = config->trace ? begin_trace(c) : 0;
 	if (ret)
 		return ret;
-	rng_seed(&c->rng, it->index);
-	it->wakeup_cost_ns = config->wakeup_cost_ns;
-	ret = config->extra_notify ? open_extra_fd(c) : 0;
-	if (ret)
-		return ret;
-	ret = timed ? start_deadlines(c) : 0;
-	if (ret)
-		goto err_extra;
+	if (model_is_set(&config->model)) {
+		c->model = model_open(it, &config->model, count_and_end);
+		if (!c->model)
+			return -EAGAIN;
+	}
+	choose_way(c);
 	ret = config->aio ? config->aio->open(c) : 0;
-	if (!ret)
-		return 0;
-	if (timed)
-		stop_deadlines(c);
-err_extra:
-	if (c->extra_fd >= 0)
-		close(c->extra_fd);
+	if (ret && c->model)
+		model_close(c->model);
 	return ret;
 }
 
@@ -467,8 +470,6 @@ void channel_close(struct channel *c)
 		c->config.aio->close(c);
 	if (atomic_load_explicit(&c->has_pool, memory_order_relaxed))
 		pool_stop(&c->pool);
-	if (takes_time(&c->config))
-		stop_deadlines(c);
-	if (c->extra_fd >= 0)
-		close(c->extra_fd);
+	if (c->model)
+		model_close(c->model);
 }

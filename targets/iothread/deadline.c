@@ -5,6 +5,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/container.h"
 #include "targets/iothread/deadline.h"
 
 static void place(struct deadlines *ds, unsigned int pos, struct deadline_slot slot)
@@ -45,7 +46,7 @@ static void sift_down(struct deadlines *ds, unsigned int pos, struct deadline_sl
 
 static bool deadlines_poll(struct event_source *s, uint64_t now)
 {
-	struct deadlines *ds = (struct deadlines *)s;
+	struct deadlines *ds = container_of(s, struct deadlines, source);
 
 	if (!ds->nr)
 		return false;
@@ -54,9 +55,7 @@ static bool deadlines_poll(struct event_source *s, uint64_t now)
 
 static void set_timer(struct deadlines *ds, uint64_t due_ns)
 {
-	struct itimerspec its = {
-		.it_value = { .tv_sec = due_ns / 1000000000, .tv_nsec = due_ns % 1000000000 },
-	};
+	struct itimerspec its = { .it_value = ns_timespec(due_ns) };
 
 	timerfd_settime(ds->source.fd, TFD_TIMER_ABSTIME, &its, NULL);
 	ds->timer_ns = due_ns;
@@ -68,7 +67,7 @@ static void set_timer(struct deadlines *ds, uint64_t due_ns)
  */
 static bool deadlines_arm(struct event_source *s)
 {
-	struct deadlines *ds = (struct deadlines *)s;
+	struct deadlines *ds = container_of(s, struct deadlines, source);
 
 	if (!ds->nr)
 		return false;
@@ -84,14 +83,14 @@ static void deadlines_disarm(struct event_source *s)
 
 static void deadlines_dispatch(struct event_source *s)
 {
-	struct deadlines *ds = (struct deadlines *)s;
+	struct deadlines *ds = container_of(s, struct deadlines, source);
 	uint64_t now = clock_ns();
 
 	while (ds->nr && ds->heap[0].due_ns <= now) {
 		struct deadline *d = ds->heap[0].d;
 
 		deadline_remove(ds, d);
-		ds->expired(d);
+		ds->expired(ds, d);
 	}
 }
 
@@ -109,7 +108,8 @@ static const struct event_source_ops deadlines_ops = {
  *
  * Return: 0 or a negative errno.
  */
-int deadlines_init(struct deadlines *ds, void (*expired)(struct deadline *d))
+int deadlines_init(struct deadlines *ds,
+		   void (*expired)(struct deadlines *ds, struct deadline *d))
 {
 	memset(ds, 0, sizeof(*ds));
 	ds->source.ops = &deadlines_ops;

@@ -31,10 +31,11 @@ struct deadlines {
 	unsigned int nr;
 	unsigned int size;
 	uint64_t timer_ns;		/* what the timerfd is set to, 0 for nothing */
-	void (*expired)(struct deadline *d);
+	void (*expired)(struct deadlines *ds, struct deadline *d);
 };
 
-int deadlines_init(struct deadlines *ds, void (*expired)(struct deadline *d));
+int deadlines_init(struct deadlines *ds,
+		   void (*expired)(struct deadlines *ds, struct deadline *d));
 void deadlines_destroy(struct deadlines *ds);
 int deadlines_reserve(struct deadlines *ds, unsigned int more);
 void deadlines_release(struct deadlines *ds, unsigned int fewer);

@@ -49,10 +49,7 @@ static bool eventfd_sleep(struct work_queue *q, struct pool_worker *w, uint64_t 
 	bool got = false;
 
 	while (!got && (now = clock_ns()) < end) {
-		struct timespec left = {
-			.tv_sec = (end - now) / 1000000000,
-			.tv_nsec = (end - now) % 1000000000,
-		};
+		struct timespec left = ns_timespec(end - now);
 		bool woken = ppoll(&fd, 1, &left, NULL) == 1;
 
 		wakeup_slept(w, woken);

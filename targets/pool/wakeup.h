@@ -77,9 +77,7 @@ static inline bool wakeup_nothing_to_do(const struct work_queue *q)
  */
 static inline struct timespec wakeup_deadline(uint64_t timeout_ns)
 {
-	uint64_t ns = clock_ns() + timeout_ns;
-
-	return (struct timespec) { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	return ns_timespec(clock_ns() + timeout_ns);
 }
 
 /**

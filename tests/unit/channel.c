@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "targets/lane.h"
+#include "targets/pool/wakeup.h"
 
 #define MANY	1000
 
@@ -19,6 +20,7 @@ static struct backend backend;
 static struct lane lane;
 static struct blk_request request[MANY];
 static bool at_once[MANY];
+static bool has_model;
 static atomic_uint finished;
 
 static void done(struct blk_request *r)
@@ -32,6 +34,7 @@ static void submit_all(void *arg)
 	unsigned int nr = *(unsigned int *)arg;
 
 	channel_reserve(&lane.channel, nr);
+	has_model = lane.channel.model;
 	for (unsigned int i = 0; i < nr; i++) {
 		request[i] = (struct blk_request) {
 			.backend = &backend, .kind = REQ_FLUSH, .done = done,
@@ -87,32 +90,60 @@ static void test_nothing_between(void **state)
 		assert_true(at_once[i] && !request[i].result);
 }
 
+/* The emulated device is there when one of its options is given, and only then. */
+static void test_model(void **state)
+{
+	static const struct channel_config without[] = {
+		{ .aio = NULL },
+		{ .wakeup_cost_ns = 1000 },
+		{ .aio = &threads_aio, .pool = { .max_threads = 1 } },
+	};
+	static const struct model_config with[] = {
+		{ .delay = { .kind = DELAY_FIXED, .ns = 1 } }, { .throttled = true },
+		{ .request_cost_ns = 1 }, { .extra_notify = 1 }, { .error_rate = 0.5 }, { .fail_after = 100 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+		struct channel_config config = without[i];
+
+		config.pool.wakeup = wakeup_list[0];
+		run(&config, 3);
+		assert_false(has_model);
+		assert_int_equal(failed(3), 0);
+	}
+	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
+		run(&(struct channel_config) { .model = with[i] }, 3);
+		assert_true(has_model);
+	}
+}
+
 static void test_request_cost(void **state)
 {
-	const struct channel_config config = { .request_cost_ns = 2000000 };
+	const struct channel_config config = { .model.request_cost_ns = 2000000 };
 	uint64_t start = clock_ns();
 
 	(void)state;
 	run(&config, 3);
-	assert_true(clock_ns() - start >= 3 * config.request_cost_ns);
+	assert_true(clock_ns() - start >= 3 * config.model.request_cost_ns);
 	assert_true(at_once[0]);
 }
 
 static void test_delay(void **state)
 {
-	const struct channel_config config = { .delay = { .kind = DELAY_FIXED, .ns = 20000000 } };
+	const struct channel_config config = { .model.delay = { .kind = DELAY_FIXED, .ns = 20000000 } };
 	uint64_t start = clock_ns();
 
 	(void)state;
 	run(&config, 100);
-	assert_true(clock_ns() - start >= config.delay.ns);
+	assert_true(clock_ns() - start >= config.model.delay.ns);
 	assert_false(at_once[0] || at_once[99]);
 	assert_int_equal(failed(100), 0);
 }
 
 static void test_fail_after(void **state)
 {
-	const struct channel_config config = { .fail_after = 7 };
+	const struct channel_config config = { .model.fail_after = 7 };
 
 	(void)state;
 	run(&config, 20);
@@ -124,7 +155,7 @@ static void test_fail_after(void **state)
 static void test_delayed_error(void **state)
 {
 	const struct channel_config config = {
-		.delay = { .kind = DELAY_FIXED, .ns = 5000000 }, .error_rate = 1,
+		.model = { .delay = { .kind = DELAY_FIXED, .ns = 5000000 }, .error_rate = 1 },
 	};
 
 	(void)state;
@@ -136,7 +167,7 @@ static void test_delayed_error(void **state)
 /* Ten standard deviations around what is expected of so many draws */
 static void test_error_rate(void **state)
 {
-	const struct channel_config config = { .error_rate = 0.3 };
+	const struct channel_config config = { .model.error_rate = 0.3 };
 
 	(void)state;
 	run(&config, MANY);
@@ -147,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_between),
+		cmocka_unit_test(test_model),
 		cmocka_unit_test(test_request_cost),
 		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_fail_after),

@@ -28,8 +28,9 @@ static struct deadlines ds;
 static uint64_t last_due;
 static unsigned int expired_count;
 
-static void expired(struct deadline *d)
+static void expired(struct deadlines *set, struct deadline *d)
 {
+	assert_ptr_equal(set, &ds);
 	assert_true(d->due_ns >= last_due);
 	assert_true(d->due_ns <= clock_ns());
 	last_due = d->due_ns;
@@ -155,9 +156,9 @@ static void test_timer(void **state)
 
 static sem_t done;
 
-static void expired_in_thread(struct deadline *d)
+static void expired_in_thread(struct deadlines *set, struct deadline *d)
 {
-	expired(d);
+	expired(set, d);
 	if (expired_count == MANY)
 		sem_post(&done);
 }

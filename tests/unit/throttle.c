@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* targets/backend/throttle.c: what a device that can be saturated makes of arrivals */
+/* targets/backend/device-model.c: what a device that can be saturated makes of arrivals */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "targets/backend/throttle.h"
+#include "targets/backend/device-model.h"
 
 #define SECOND	1000000000ull
 #define US	1000ull
