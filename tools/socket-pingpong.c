@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * socket-pingpong: what the kernel's unix sockets cost two threads that never sleep, with
- * nothing done in between. An NBD pair over such a socket cannot be faster at depth 1.
+ * socket-pingpong: what the kernel's unix sockets cost two threads with nothing done in
+ * between, polling or (--sleep) woken by each message. An NBD pair over such a socket
+ * cannot be faster at depth 1.
  */
 
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "tools/pair.h"
 
@@ -14,6 +16,7 @@ static uint64_t request_bytes = 28;		/* an NBD request */
 static uint64_t reply_bytes = 16 + 4096;	/* a simple reply with 4 KiB */
 static int sock[2];
 static char buf[2][BYTES_MAX];
+static bool sleeps, json;
 static atomic_bool stop;
 
 /* Returns whether all came, or went, before it was time to stop. */
@@ -38,12 +41,12 @@ static bool move_all(ssize_t (*move)(int who, size_t at, size_t len), int who, s
 
 static ssize_t take(int who, size_t at, size_t len)
 {
-	return recv(sock[who], buf[who] + at, len, MSG_DONTWAIT);
+	return recv(sock[who], buf[who] + at, len, sleeps ? 0 : MSG_DONTWAIT);
 }
 
 static ssize_t give(int who, size_t at, size_t len)
 {
-	return send(sock[who], buf[who] + at, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return send(sock[who], buf[who] + at, len, (sleeps ? 0 : MSG_DONTWAIT) | MSG_NOSIGNAL);
 }
 
 static void *serve(void *arg)
@@ -72,6 +75,10 @@ static const char *set(int option, const char *arg)
 {
 	uint64_t *bytes = option == 'q' ? &request_bytes : &reply_bytes;
 
+	if (option == 's' || option == 'j') {
+		*(option == 's' ? &sleeps : &json) = true;
+		return NULL;
+	}
 	return parse_size(arg, bytes) || !*bytes || *bytes > BYTES_MAX ? "takes 1 to 1M bytes" : NULL;
 }
 
@@ -81,20 +88,24 @@ int main(int argc, char **argv)
 		PAIR_OPTIONS,
 		{ "request", required_argument, NULL, 'q' },
 		{ "reply", required_argument, NULL, 'r' },
+		{ "sleep", no_argument, NULL, 's' },
+		{ "json", no_argument, NULL, 'j' },
 		{ 0 },
 	};
 	static const struct pair_tool tool = {
 		.name = "socket-pingpong",
-		.help = "usage: socket-pingpong --cpus A,B [--request 28] [--reply 4112] [--ms 200]\n"
-			"Print the time two polling threads take to send a request and its reply over a unix socket.",
+		.help = "usage: socket-pingpong --cpus A,B [--request 28] [--reply 4112] [--ms 200] [--sleep] [--json]\n"
+			"Print the time two threads take to send a request and its reply over a unix socket; they poll, or sleep until they get one.",
 		.options = options,
-		.names = "options are --cpus A,B, --request N, --reply N and --ms N",
+		.names = "options are --cpus A,B, --request N, --reply N, --ms N, --sleep and --json",
 		.ms = 200,
 		.set = set,
 		.answer = serve,
 		.play = play,
 		.stop = &stop,
 	};
+	/* A sleeper looks up now and then whether it is time to stop. */
+	const struct timeval tick = { .tv_usec = 10000 };
 	struct pair p;
 	int ret;
 
@@ -102,10 +113,15 @@ int main(int argc, char **argv)
 		perror("socket-pingpong: socketpair");
 		return EXIT_FAILURE;
 	}
+	for (int i = 0; i < 2; i++)
+		setsockopt(sock[i], SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick));
 	ret = pair_main(&tool, &p, argc, argv);
 	if (ret >= 0)
 		return ret;
-	printf("CPUs %d and %d: %.0f ns a round trip (%.0f to %.0f)\n", p.cpus[0], p.cpus[1],
-	       p.slice[SLICES / 2], p.slice[0], p.slice[SLICES - 1]);
+	if (json)
+		printf("{\"trip_ns\": %.0f}\n", p.slice[SLICES / 2]);
+	else
+		printf("CPUs %d and %d: %.0f ns a round trip (%.0f to %.0f)\n", p.cpus[0], p.cpus[1],
+		       p.slice[SLICES / 2], p.slice[0], p.slice[SLICES - 1]);
 	return EXIT_SUCCESS;
 }

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from .. import files, paths, units
-from . import ab, doctor, match, matrix, options, parser
+from . import ab, doctor, match, matrix, options, parser, scale
 from .execute import execute
 from ..host import system
 from ..model import configuration, peers, studyfile
@@ -85,6 +85,8 @@ def _commands():
     kind.add_argument("--csv", action="store_true", help="comma-separated (the default)")
     kind.add_argument("--json", action="store_true", help="a list of objects")
     rows.add_argument("--out", metavar="FILE", help="the file to write (default: stdout)")
+
+    scale.add(out.add, _result)
 
     out.group("set up and check")
     out.add("list", "list the studies and the example job files", _list)

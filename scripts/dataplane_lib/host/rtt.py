@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The cache-line round trip between the two pinned CPUs."""
+"""How far apart the two pinned CPUs are: the cache-line round trip, and what waking a thread takes."""
 
 import json
 import statistics
@@ -14,17 +14,26 @@ CHANGED = 1.3
 
 def measure(pinning):
     """Round trip in ns between the two CPUs, None where there is but one."""
-    if pinning.fio is None:
-        return None
-    argv = [str(paths.built("tools", "rtt")), "--cpus", pinning.pair, "--json"]
+    return None if pinning.fio is None else of_tool("rtt", "rtt_ns", pinning)
+
+
+def of_tool(name, key, pinning, *options):
+    """What the tool NAME says of KEY for the two CPUs, in ns."""
+    argv = [str(paths.built("tools", name)), "--cpus", pinning.pair, "--json", *options]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
     try:
         if done.returncode:
             raise ValueError(f"exit {done.returncode}")
-        return float(json.loads(done.stdout)["rtt_ns"])
+        return float(json.loads(done.stdout)[key])
     except (ValueError, KeyError, TypeError) as err:
         said = done.stderr.strip().splitlines()
         raise RunFailed(f"{' '.join(argv)}: {err} {said[0] if said else ''}".strip()) from None
+
+
+def wakeup(pinning):
+    """ns until a thread that sleeps for a message runs on the other CPU, beyond what the message itself takes."""
+    asleep, awake = (of_tool("socket-pingpong", "trip_ns", pinning, "--request", "8", "--reply", "8", *more) for more in (["--sleep"], []))
+    return max(0.0, (asleep - awake) / 2)
 
 
 def marks(before, after, usual):

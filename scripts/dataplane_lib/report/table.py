@@ -8,8 +8,8 @@ from .. import units
 from ..judge import summary
 from ..model import guest_arm, metrics, shape
 
-# With more series than this each gets one column, and what it costs is in the table of all figures.
-_WIDE = 4
+# With more series than this each gets one column, and what it costs is in the table of all figures; with more than that, a row an arm.
+_WIDE, _WIDEST = 4, 6
 
 
 @dataclass
@@ -80,13 +80,15 @@ def told(result):
 
 
 def side_by_side(result, folded=False):
-    """The primary metric along x, the series beside each other. None where the study has no numeric factor to go along."""
+    """The primary metric along x, the series beside each other. None where the study has no numeric factor to go along, or too many series."""
     x = shape.along(result)
     if not x:
         return None
     primary, lines = result["study"]["primary"], shape.series(result)
     points = sorted(result["study"]["factors"][x], key=units.number)
     at = [[next((a for a in arms if a["values"][x] == value), None) for value in points] for _, arms in lines]
+    if len(lines) > _WIDEST:
+        return None
     if len(lines) > _WIDE:
         return _matrix(result, x, points, lines, at)
     cpu = any(shape.value(a, "target_cpu") is not None for a in result["arms"])

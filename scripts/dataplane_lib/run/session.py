@@ -49,6 +49,8 @@ class Session:
         facts.update(peers.versions(study))
         self.place = files.result_directory(study.name, out)
         self.course = course or _course(arms, study)
+        crowded = "" if self.pinning.pinned else _crowded(study, arms, len(self.pinning.rest or ()))
+        self.pinning.note = ". ".join(filter(None, (self.pinning.note, crowded)))
         self.meta = _meta(study, arms, self.pinning, facts, argv)
         self.each = seconds_each(study, arms) + self.course.pause
         self._announce(arms)
@@ -62,6 +64,8 @@ class Session:
         _say(f"{_counted(len(arms), 'arm')}, {_counted(runs, 'run')} of about {self.each:.1f} s: "
              f"{'at least' if self.course.more else 'about'} {units.duration(self.each * runs)}")
         _say(device.described(self.study.settings(), self.study.has_target()))
+        if self.pinning.note:
+            _say(self.pinning.note)
         hint = self.study.first_of_all()
         if hint:
             _say(hint)
@@ -128,6 +132,20 @@ def _pinning(study, wanted):
     if unpinned:
         pinning.wanted, pinning.rest = False, set(os.sched_getaffinity(0))
     return pinning
+
+
+def _crowded(study, arms, host):
+    """A sentence where arms have more jobs and iothreads of our target than HOST, a number of CPUs; empty without."""
+    found = []
+    for arm in arms:
+        setup = study.setup(arm)
+        if setup.server.program in (targets.VHOST, targets.NBD) and setup.has_server():
+            threads = int(server.options(setup.server.options).get("iothreads") or 1) + jobfile.load(setup.job).filled(setup.variables).jobs
+            found += [arm.name] * (threads > host)
+    if not found:
+        return ""
+    return (f"{len(found)} of {len(arms)} arms have more jobs and iothreads than this host has CPUs ({host}): "
+            "they show how threads share CPUs, not how they scale; dataplane scale RESULT predicts the latter")
 
 
 def _say(text):
