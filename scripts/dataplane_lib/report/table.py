@@ -8,7 +8,7 @@ from .. import units
 from ..judge import summary
 from ..model import guest_arm, metrics, shape
 
-# With more series than this each gets one column, and what it costs is in the table of all figures; with more than that, a row an arm.
+# With more series than this each gets one column, and what it costs is in the table of all figures; of several factors, with more than that, a row an arm.
 _WIDE, _WIDEST = 4, 6
 
 
@@ -87,7 +87,7 @@ def side_by_side(result, folded=False):
     primary, lines = result["study"]["primary"], shape.series(result)
     points = sorted(result["study"]["factors"][x], key=units.number)
     at = [[next((a for a in arms if a["values"][x] == value), None) for value in points] for _, arms in lines]
-    if len(lines) > _WIDEST:
+    if len(lines) > _WIDEST and len(result["study"]["factors"]) > 2:
         return None
     if len(lines) > _WIDE:
         return _matrix(result, x, points, lines, at)
