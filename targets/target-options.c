@@ -8,23 +8,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "targets/pool/wakeup.h"
 #include "targets/target-rows.h"
 
 #define FILE_PREFIX	"file:"
 #define DEFAULT_SIZE	(UINT64_C(1) << 30)
-
-const char *const poll_names[] = {
-	[POLL_OFF]		= "off",
-	[POLL_BUSY]		= "busy",
-	[POLL_FIXED]		= "fixed",
-	[POLL_FIXED_1024]	= "fixed-1024",
-	[POLL_ADAPTIVE]		= "adaptive",
-	[POLL_PER_SOURCE]	= "per-source",
-	[POLL_WEIGHTED]		= "weighted",
-	[POLL_RATE]		= "rate",
-	NULL
-};
 
 const char *const pool_queue_names[] = {
 	[POOL_QUEUE_GLOBAL]	= "global",

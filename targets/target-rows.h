@@ -18,10 +18,8 @@ void format_aio(const void *value, char *buf, size_t len);
 int parse_delay(const char *s, void *value);
 void format_delay(const void *value, char *buf, size_t len);
 
-extern const char *const poll_names[];
 extern const char *const pool_queue_names[];
 extern const char *const completion_names[];
-extern const char *const wakeup_names[];
 
 #define ROW_SOCKET(text) \
 	{ OPT_CUSTOM, "socket", "PATH", AT(sockets), \
@@ -78,7 +76,7 @@ extern const char *const wakeup_names[];
 	{ OPT_U32, "pool-min", "N", .def = "0", .max = 1024, AT(pool_min), \
 	  .help = "threads that are kept when idle, as many as --pool-threads for a fixed pool" }, \
 	{ OPT_ENUM, "wakeup", "WAY", .def = "cond-unlocked", .names = wakeup_names, AT(wakeup), \
-	  .help = "how a worker learns of work: sem, cond-counter, cond-locked, cond-unlocked, futex, per-thread, eventfd, spin or spin-park" }, \
+	  .help = "how a worker learns of work: " WAKEUPS(DESCRIBE_WAKEUP) "see docs/wakeups.md" }, \
 	{ OPT_ENUM, "pool-queue", .def = "global", .names = pool_queue_names, AT(pool_queue), \
 	  .help = "where work waits: in one queue for all workers, or in one each" }, \
 	{ OPT_ENUM, "completion", .def = "eventfd", .names = completion_names, AT(completion), \
@@ -93,7 +91,7 @@ extern const char *const wakeup_names[];
 #define ROWS_POLLING \
 	{ OPT_TOPIC, .help = "Polling" }, \
 	{ OPT_ENUM, "poll", "POLICY", .def = "adaptive", .names = poll_names, AT(poll), \
-	  .help = "how an iothread polls before it sleeps: off (never), busy (for ever), fixed (a time), fixed-1024 (the same with its clock read every 1024 passes), adaptive (QEMU up to 9), per-source (QEMU 10), weighted (QEMU 2026) or rate (vhost 2014)" }, \
+	  .help = "how an iothread polls before it sleeps: " POLL_POLICIES(DESCRIBE_POLICY) "see docs/poll-policies.md" }, \
 	{ OPT_TIME, "poll-max-ns", "TIME", .def = "32768", .max = 10 * SECOND, AT(poll_max_ns), \
 	  .help = "how long the fixed policies poll and QEMU's may; 0 for not at all, in all but busy" }, \
 	{ OPT_U32, "poll-grow", "N", .def = "2", AT(poll_grow), \

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <stddef.h>
 #include "targets/iothread/poll-policy.h"
 
-static const struct poll_policy_ops *const policies[] = {
-	[POLL_OFF]		= &poll_off,
-	[POLL_BUSY]		= &poll_busy,
-	[POLL_FIXED]		= &poll_fixed,
-	[POLL_FIXED_1024]	= &poll_fixed_1024,
-	[POLL_ADAPTIVE]		= &poll_adaptive,
-	[POLL_PER_SOURCE]	= &poll_per_source,
-	[POLL_WEIGHTED]		= &poll_weighted,
-	[POLL_RATE]		= &poll_rate,
-};
+#define LIST_OPS(name, what, mode, ops)	[mode] = &ops,
+static const struct poll_policy_ops *const policies[] = { POLL_POLICIES(LIST_OPS) };
+#undef LIST_OPS
+
+#define LIST_NAME(name, what, mode, ops)	[mode] = name,
+const char *const poll_names[] = { POLL_POLICIES(LIST_NAME) NULL };
+#undef LIST_NAME
 
 /**
  * poll_policy_init - set a policy up
@@ -30,20 +28,4 @@ void poll_policy_init(struct poll_policy *p, const struct poll_config *config)
 	p->learns = p->ops->learn;
 	if (p->ops->init)
 		p->ops->init(p);
-}
-
-/* For policies that poll whatever there is */
-bool poll_source_at_once(const struct event_source *s)
-{
-	(void)s;
-	return true;
-}
-
-/* For policies that poll whatever has had work lately */
-bool poll_source_joins(struct poll_policy *p, struct event_source *s, uint64_t now_ns)
-{
-	(void)p;
-	(void)s;
-	(void)now_ns;
-	return true;
 }

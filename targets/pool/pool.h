@@ -115,6 +115,32 @@ struct pool {
 	bool untraced;
 };
 
+/*
+ * The ways of waking workers: what --wakeup calls it, and its operations. One more is a file and a
+ * line here (docs/wakeups.md).
+ */
+#define WAKEUPS(WAKEUP) \
+	WAKEUP("sem", sem_wakeup) \
+	WAKEUP("cond-counter", cond_counter_wakeup) \
+	WAKEUP("cond-locked", cond_locked_wakeup) \
+	WAKEUP("cond-unlocked", cond_unlocked_wakeup) \
+	WAKEUP("futex", futex_wakeup) \
+	WAKEUP("per-thread", per_thread_wakeup) \
+	WAKEUP("eventfd", eventfd_wakeup) \
+	WAKEUP("spin", spin_wakeup) \
+	WAKEUP("spin-park", spin_park_wakeup)
+
+#define DECLARE_WAKEUP(name, ops)	extern const struct wakeup_ops ops;
+WAKEUPS(DECLARE_WAKEUP)
+#undef DECLARE_WAKEUP
+
+/* For --help: each with a comma behind it */
+#define DESCRIBE_WAKEUP(name, ops)	name ", "
+
+/* The same as lists in that order, NULL at the end */
+extern const struct wakeup_ops *const wakeup_list[];
+extern const char *const wakeup_names[];
+
 int pool_start(struct pool *p, struct iothread *it, const struct pool_config *config);
 void pool_stop(struct pool *p);
 void pool_submit(struct pool *p, struct pool_work *w);

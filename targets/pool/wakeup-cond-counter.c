@@ -75,7 +75,6 @@ static void counter_wake_all(struct work_queue *q, unsigned int workers)
 }
 
 const struct wakeup_ops cond_counter_wakeup = {
-	.name = "cond-counter",
 	.init = counter_init,
 	.destroy = counter_destroy,
 	.wake = counter_wake,

@@ -18,7 +18,6 @@ static void wake_locked(struct work_queue *q)
 }
 
 const struct wakeup_ops cond_locked_wakeup = {
-	.name = "cond-locked",
 	.init = wakeup_cond_init,
 	.destroy = wakeup_cond_destroy,
 	.wake = wake_locked,

@@ -18,7 +18,6 @@ static void wake_unlocked(struct work_queue *q)
 }
 
 const struct wakeup_ops cond_unlocked_wakeup = {
-	.name = "cond-unlocked",
 	.init = wakeup_cond_init,
 	.destroy = wakeup_cond_destroy,
 	.wake = wake_unlocked,

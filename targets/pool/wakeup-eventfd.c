@@ -76,7 +76,6 @@ static void eventfd_wake_all(struct work_queue *q, unsigned int workers)
 }
 
 const struct wakeup_ops eventfd_wakeup = {
-	.name = "eventfd",
 	.init = eventfd_init,
 	.destroy = eventfd_destroy,
 	.wake = eventfd_wake,

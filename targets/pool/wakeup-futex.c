@@ -53,7 +53,6 @@ static void futex_wake_all(struct work_queue *q, unsigned int workers)
 }
 
 const struct wakeup_ops futex_wakeup = {
-	.name = "futex",
 	.wake = futex_wake_one,
 	.wait = futex_wait,
 	.wake_all = futex_wake_all,

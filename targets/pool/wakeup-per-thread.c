@@ -90,7 +90,6 @@ static void own_wake_all(struct work_queue *q, unsigned int workers)
 }
 
 const struct wakeup_ops per_thread_wakeup = {
-	.name = "per-thread",
 	.wake = own_wake,
 	.wait = own_wait,
 	.wake_all = own_wake_all,

@@ -59,7 +59,6 @@ static void sem_wake_all(struct work_queue *q, unsigned int workers)
 }
 
 const struct wakeup_ops sem_wakeup = {
-	.name = "sem",
 	.init = sem_wakeup_init,
 	.destroy = sem_wakeup_destroy,
 	.wake = sem_wake,

@@ -81,7 +81,6 @@ static void spin_park_wake_all(struct work_queue *q, unsigned int workers)
 }
 
 const struct wakeup_ops spin_park_wakeup = {
-	.name = "spin-park",
 	.wake = spin_park_wake,
 	.wait = spin_park_wait,
 	.wake_all = spin_park_wake_all,

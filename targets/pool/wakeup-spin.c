@@ -60,7 +60,6 @@ static void spin_wake_all(struct work_queue *q, unsigned int workers)
 }
 
 const struct wakeup_ops spin_wakeup = {
-	.name = "spin",
 	.wake = spin_wake,
 	.wait = spin_wait,
 	.wake_all = spin_wake_all,

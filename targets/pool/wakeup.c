@@ -1,33 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "targets/pool/wakeup.h"
-
-const struct wakeup_ops *const wakeup_list[] = {
-	&sem_wakeup,
-	&cond_counter_wakeup,
-	&cond_locked_wakeup,
-	&cond_unlocked_wakeup,
-	&futex_wakeup,
-	&per_thread_wakeup,
-	&eventfd_wakeup,
-	&spin_wakeup,
-	&spin_park_wakeup,
-	NULL
-};
-
-const char *const wakeup_names[] = {
-	"sem",
-	"cond-counter",
-	"cond-locked",
-	"cond-unlocked",
-	"futex",
-	"per-thread",
-	"eventfd",
-	"spin",
-	"spin-park",
-	NULL
-};
-
 /* What the strategies share whose condition variable goes with the queue's lock */
+
+#include "targets/pool/wakeup.h"
 
 /**
  * wakeup_cond_new - make a condition variable that measures time with CLOCK_MONOTONIC

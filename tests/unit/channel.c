@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "targets/lane.h"
-#include "targets/pool/wakeup.h"
 
 #define MANY	1000
 

@@ -212,7 +212,7 @@ static void run_in_iothread(enum poll_mode mode)
 
 static void test_every_policy(void **state)
 {
-	for (int mode = POLL_OFF; mode <= POLL_RATE; mode++) {
+	for (int mode = POLL_OFF; mode < POLL_MODES; mode++) {
 		if (mode != POLL_OFF) {
 			tear_down(state);
 			assert_int_equal(set_up(state), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * targets/pool/worker.c and pool-stats.c: threads come when there is work, go when there is
+ * targets/pool/worker.c and pool.c: threads come when there is work, go when there is
  * none, and are counted
  */
 
@@ -66,7 +66,7 @@ static void test_no_growth(void **state)
 	struct load one = { .items = 1, .depth = 1, .run = run_item };
 
 	(void)state;
-	for (unsigned int n = 0; n < 9 * 2; n++) {
+	for (unsigned int n = 0; wakeup_list[n / 2]; n++) {
 		struct pool_config config = {
 			.max_threads = 5,
 			.wakeup = wakeup_list[n / 2],
@@ -92,7 +92,7 @@ static void test_growth(void **state)
 	struct load all = { .items = DEPTH, .depth = DEPTH, .run = run_at_gate };
 
 	(void)state;
-	for (unsigned int n = 0; n < 9 * 2; n++) {
+	for (unsigned int n = 0; wakeup_list[n / 2]; n++) {
 		struct pool_config config = {
 			.max_threads = 5,
 			.wakeup = wakeup_list[n / 2],
@@ -147,7 +147,7 @@ static void test_idle_threads_end(void **state)
 	struct load all = { .items = 4, .depth = 4, .run = run_at_gate };
 
 	(void)state;
-	for (unsigned int n = 0; n < 9 * 2 * 2; n++) {
+	for (unsigned int n = 0; wakeup_list[n / 4]; n++) {
 		struct pool_config config = {
 			.min_threads = n % 2,
 			.max_threads = 4,
@@ -175,7 +175,7 @@ static void test_fixed(void **state)
 	struct load all = { .items = 200, .depth = DEPTH, .run = run_item };
 
 	(void)state;
-	for (unsigned int n = 0; n < 9 * 2; n++) {
+	for (unsigned int n = 0; wakeup_list[n / 2]; n++) {
 		struct pool_config config = {
 			.min_threads = 2,
 			.max_threads = 2,
