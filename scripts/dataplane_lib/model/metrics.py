@@ -58,6 +58,7 @@ METRICS = (
     Metric("at_once", "jobs running at once", "", 0),
     Metric("kicks_per_io", "notifications to the target per I/O", "", -1),
     Metric("calls_per_io", "notifications to fio per I/O", "", -1),
+    Metric("requests_per_io", "requests at the device per I/O", "", -1),
     Metric("sleeps_per_io", "target sleeps per I/O", "", -1),
     Metric("pool_threads", "threads the pool has had at most", "", 0),
     Metric("worker_sleeps_per_io", "worker sleeps per I/O", "", -1),

@@ -104,7 +104,8 @@ def served(stats, counted, merged=0):
     how many of them are part of another's request: the target cannot have served fewer.
     """
     threads = stats["iothreads"]
-    requests = merged + sum(t["requests"].get(k, 0) for t in threads for k in _SERVED)
+    at_device = sum(t["requests"].get(k, 0) for t in threads for k in _SERVED)
+    requests = merged + at_device
     errors = sum(t["errors"] for t in threads)
     if errors:
         raise RunFailed(f"the target answered {errors} requests with an error")
@@ -115,6 +116,7 @@ def served(stats, counted, merged=0):
     return {
         "kicks_per_io": per(sum(t["notifications"]["received"] for t in threads)),
         "calls_per_io": per(sum(t["notifications"]["sent"] for t in threads)),
+        "requests_per_io": per(at_device),
         "sleeps_per_io": per(sum(t["sleeps"] for t in threads)),
         "pool_threads": len(workers) or None,
         "worker_sleeps_per_io": per(sum(w["sleeps"] for w in workers)) if workers else None,
