@@ -135,7 +135,7 @@ for event, letters in ((tf.KICK, "AC"), (tf.WOKEN, "AC"), (tf.CALL, "AD"), (tf.A
 for more, text in ((0, "as many requests, of the same size"), (1, "as many requests but for those under way at the edges, of the same size"),
                    (5, "did not see the same workload: a")):
     digest["load"]["target"]["requests"] = 160 + more
-    sentences = " ".join(lifecycle.sentences({"a": "a"}, [({"name": "a"}, [digest])]))
+    sentences = " ".join(lifecycle.sentences({}, {"a": "a"}, [({"name": "a", "baseline": True}, [digest])]))
     assert text in sentences and "the largest part of all requests' time, " in sentences, sentences
 assert [workload.text("iops", 73601.54), workload.text("requests", 65138), workload.text("requests", 7), workload.text("size", 4096.0)] == \
     ["73.6k", "65.1k", "7", "4096"]
@@ -207,7 +207,7 @@ status, out, _ = run(here, there, "--timeline", "2")
 assert status == 0 and out.count(": of median lifetime") == 2 and out.count(": the slowest") == 2, out
 assert "vhost-user-blk-target worker0.0" in out and "dataplane-x job" in out, out
 status, out, _ = run("--csv", here, there)
-assert status == 0 and out.splitlines()[0] == "stage,requests,min,median,p99,p99.9,max,share", out
+assert status == 0 and out.splitlines()[0] == "stage,requests,min,median,p99,p99.9,max,share,share_middle,share_p99,share_p99.9", out
 assert out.splitlines()[-1].startswith("all,100,1005,1005.0,"), out
 
 (place / "empty").write_bytes(b"")

@@ -51,6 +51,7 @@ def add(command):
                      help="runs of each arm to discard first (default: %(default)s)")
     sub.add_argument("--server", metavar="'COMMAND'", help="any other server for both arms, as command in a study.toml (default: our target)")
     options.add_program(sub)
+    options.add_trace(sub)
     options.add_view(sub)
     options.add(sub, "target options of both arms (default: none)")
 

@@ -42,6 +42,7 @@ def _commands():
     run.add_argument("--peer", action="append", default=[], metavar="NAME=PATH",
                      help="also run the arms of the program NAME with the binary at PATH; repeatable (default: none)")
     options.add_factors(run)
+    options.add_trace(run)
     options.add_view(run)
     options.add(run, "target options added to the study's, replacing equal ones (default: none)")
     sweep = out.add("sweep", "vary target options or job variables, and compare", _sweep)
@@ -50,6 +51,7 @@ def _commands():
     options.add_primary(sweep, "iops, or that of the study")
     options.add_program(sweep)
     options.add_factors(sweep)
+    options.add_trace(sweep)
     options.add_view(sweep)
     options.add(sweep, "the target's options, e.g. '--backend null --delay fixed:20us' (default: a null device without delay)")
     ab.add(out.add)
@@ -78,6 +80,7 @@ def _commands():
     traced.add_argument("file", nargs="+", metavar="FILE", help="files of dp_trace= and of --trace, of one side or both")
     traced.add_argument("--timeline", type=units.whole, default=0, metavar="N",
                         help="also print the events of N requests of median lifetime and of the N slowest (default: %(default)s)")
+    traced.add_argument("--wide", action="store_true", help="print all columns (default: at most 80 characters a line)")
     traced.add_argument("--csv", action="store_true", help="print only the stages, as comma-separated values, times in ns")
     rows = out.add("export", "write every run as a row, for pandas and spreadsheets", _export)
     rows.add_argument("result", metavar="RESULT", help="a directory of a result, or its name under results/")

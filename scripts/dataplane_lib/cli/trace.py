@@ -25,7 +25,7 @@ def run(args):
             out.writerow([row["stage"], *(round(row[c], 3) for c in show.COLUMNS)])
         return
     for table in _tables(made):
-        print("\n".join([*terminal.lines(table), ""]))
+        print("\n".join([*terminal.lines(table, None if args.wide else terminal.WIDTH), ""]))
     for text in show.sentences(made):
         print(f"* {text}")
     for head, rows in show.timeline(found, shown, args.timeline) if args.timeline else ():
@@ -34,8 +34,7 @@ def run(args):
 
 def _tables(made):
     rows = [show.stage_row(row["stage"], row) for row in made["stages"]]
-    out = [Table(show.STAGES, rows, title="time of a stage, from the event before, in µs; share of all requests' time in %",
-                 optional=[show.STAGES.index("min")])]
+    out = [Table(show.STAGES, rows, show.STAGES_TOP, title="Where the time goes", note=show.STAGES_NOTE, optional=show.STAGES_OPTIONAL)]
     return out + ([_load(made["load"])] if made["load"] else [])
 
 

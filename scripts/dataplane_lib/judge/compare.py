@@ -10,7 +10,7 @@ import os
 import statistics
 
 from .. import units
-from . import words
+from . import stages, words
 from ..model import guest_arm, metrics
 from ..stats import grid
 from ..errors import NotMeasured, Refused
@@ -42,6 +42,7 @@ def compare(before, after, places, jobs):
     out["warnings"] = [*out["compared"], *_notes(before, after), *out["warnings"]]
     out["verdict"] = {"level": grid.LEVEL, "within": not several, "sentences": _sentences(before, after, arms, lines, several),
                       "arms": [{"name": arm, "lines": each} for arm, each in zip(arms, lines)]}
+    stages.judge(out)
     return out
 
 
@@ -227,7 +228,7 @@ def _combined(before, after, arms, places, changes):
                steal_percent=max(r["steal_percent"] for r in results),
                rtt_ns=one["rtt_ns"] if all(r["rtt_ns"] == one["rtt_ns"] for r in results) else None,
                warnings=[f"{name}: {text}" for name, side in zip(names, (before, after)) for r in side for text in r["warnings"]])
-    for key in ("ab", "grid", "told", "seed", "match", "matrix"):
+    for key in ("ab", "grid", "told", "stages", "seed", "match", "matrix"):
         out.pop(key, None)
     return out
 

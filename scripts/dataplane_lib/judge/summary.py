@@ -20,7 +20,11 @@ _HUGE = 200
 
 
 def sentences(result):
-    """A list of sentences."""
+    """A list of sentences; what traces say of stages comes last."""
+    return _sentences(result) + ([] if "told" in result else result.get("stages", {}).get("sentences", []))
+
+
+def _sentences(result):
     if "verdict" in result:
         return result["verdict"]["sentences"]
     if "told" in result:

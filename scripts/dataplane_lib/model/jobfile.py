@@ -19,10 +19,12 @@ _BLANKS = " \t\n\v\f\r"
 _ENDS = "".join(map(chr, range(32))) + "\x7f "
 _LONGEST_NAME = 255
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
+# What an engine of this project is called, in whatever directory.
+ENGINES = ("nbd.so", "vhost-user-blk.so", "virtio-poll.so")
 _ALIASES = {"wait_for_previous": "stonewall", "timeout": "runtime", "readwrite": "rw"}
 _TIMES = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 # Names that a result has a use for of its own.
-_RESERVED = {"job.fio", "study.toml", "result.json", "result.csv", "report.html", "plot.svg", "plot.png", "meta.json", "runs.jsonl.xz", "raw"}
+_RESERVED = {"job.fio", "study.toml", "result.json", "result.csv", "report.html", "plot.svg", "plot.png", "stages.svg", "stages.png", "meta.json", "runs.jsonl.xz", "raw"}
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,11 @@ class Section:
         return os.path.basename(self.engine_path)
 
     @property
+    def is_ours(self):
+        """Does it use an engine of this project?"""
+        return os.sep in self.engine_path and self.engine in ENGINES
+
+    @property
     def engine_path(self):
         """What ioengine= says, without "external:"."""
         return self.get("ioengine", "").removeprefix("external:")
@@ -161,6 +168,17 @@ class JobFile:
             elif keep(option):
                 out.append(option.text)
         return "\n".join(out) + "\n"
+
+    def traced(self):
+        """This job file with dp_trace=${dp_trace} in the sections of our engines."""
+        lines, sections = [], iter(self.sections)
+        for section, option in self.lines:
+            lines.append((section, option))
+            if option is None and not _is_global(section):
+                job = next(sections)
+                if job.is_ours and job.option("dp_trace") is None:
+                    lines.append((section, _option("dp_trace=${dp_trace}", "--trace")))
+        return JobFile(self.path, lines, self.includes)
 
     def filled(self, values):
         """This job file with each ${NAME} replaced that VALUES has."""

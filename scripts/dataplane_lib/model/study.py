@@ -56,7 +56,7 @@ class Study:
     says what a value of a factor stands for, where that is more than an option or a variable. FORM names how the report
     tells it, where it does so in a way of its own (report.write.FORMS); FILL has the file hold
     data, which it does unless holes were asked for: a hole is read without I/O by some servers; CLIENTS are the fio servers that get the job (client.py).
-    SEED is what the order of runs is drawn from.
+    SEED is what the order of runs is drawn from. With TRACE both sides write down what happens to requests, as far as they are ours.
     """
     name: str
     job: Path
@@ -86,6 +86,7 @@ class Study:
     published: dict | None = None
     source: Path | None = None
     skipped: list = field(default_factory=list)
+    trace: bool = False
     seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
 
     def arms(self):
@@ -227,6 +228,13 @@ class Study:
         if serving.program:
             serving = replace(serving, options=merge_options(serving.options, options))
         return Setup(job, variables, serving)
+
+    def traces(self, setup):
+        """Which sides of SETUP write a trace: the job's engines, the target."""
+        asked = "dp_trace" in jobfile.variables_of(setup.job)
+        engine = asked or (self.trace and not self.clients and not setup.server.guest() and any(s.is_ours for s in jobfile.load(setup.job).sections))
+        serving = setup.server.target() if setup.has_server() else None
+        return engine, bool((asked or self.trace) and serving and serving.program)
 
     def settings(self):
         """Everything that decided the runs, for result.json."""

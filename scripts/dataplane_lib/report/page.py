@@ -20,7 +20,7 @@ _SAMPLES = ("Samples are IOPS of all jobs at work, one a second unless the study
             "is the fastest job against the slowest. CPU and context switches of the target are those of the whole "
             "process and its children, sampled while the jobs ran.")
 # What is beside the page, what is asked for most first.
-_FILES = ("job.fio", "study.toml", store.FILE, "meta.json", "result.json", "result.csv", "plot.svg", "plot.png")
+_FILES = ("job.fio", "study.toml", store.FILE, "meta.json", "result.json", "result.csv", "plot.svg", "plot.png", "stages.svg", "stages.png")
 # Of a sentence of more characters than this only so many of its parts are shown.
 _LONG, _FIRST = 600, 4
 
@@ -59,7 +59,7 @@ def _tables(result):
     if "verdict" in result:
         add(verdict_table.table(result), "Verdict")
         add(verdict_table.percentiles(result), "Percentiles", "Of all runs' histograms added up, with the interval over runs.")
-    for one in table.told(result) if "told" in result else ():
+    for one in [*(table.told(result) if "told" in result else ()), *table.staged(result)]:
         add(one)
     add(table.side_by_side(result), "Side by side")
     add(table.full(result), "All figures", _legend(result))

@@ -7,7 +7,7 @@ from html import escape
 
 from .. import units
 from ..model import guest_arm, metrics, shape
-from . import picture, verdict_table
+from . import picture, stage_bars, verdict_table
 from .picture import CHARS, INK, MUTED, WIDTH, Tips, colour
 
 _DASHES = ("--", ":", "-.")
@@ -25,6 +25,8 @@ def draw(result, svg, png):
         figure.savefig(png, dpi=130)
 
     out = [drawn(pyplot, *_main(result), result, "main", keep)]
+    if stage_bars.shown(result):
+        out.append(drawn(pyplot, stage_bars.CAPTION, stage_bars.draw, result, "stages", stage_bars.keep(svg.parent, title)))
     if _changes(result):
         # What was found comes first.
         out.insert(0, drawn(pyplot, "What was found: the changes with their intervals. Grey: no difference found, or inconclusive.", _verdicts, result, "verdict"))

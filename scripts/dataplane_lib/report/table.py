@@ -5,7 +5,7 @@ import csv
 from dataclasses import dataclass, field
 
 from .. import units
-from ..judge import summary
+from ..judge import stages, summary
 from ..model import guest_arm, metrics, shape
 
 # With more series than this each gets one column, and what it costs is in the table of all figures; of several factors, with more than that, a row an arm.
@@ -76,7 +76,16 @@ def main(result, folded=True):
 
 def told(result):
     """The tables of a study that is reported in a form of its own."""
-    return [Table(one["head"], one["rows"], one["top"], one["title"], one["note"], one.get("optional", [])) for one in result["told"]["tables"]]
+    return [_told(one) for one in result["told"]["tables"]]
+
+
+def staged(result):
+    """The tables about stages of requests, where arms were traced; a study that is reported in a form of its own has them among its own."""
+    return [] if "told" in result else [_told(one) for one in stages.tables(result)]
+
+
+def _told(one):
+    return Table(one["head"], one["rows"], one["top"], one["title"], one["note"], one.get("optional", []))
 
 
 def side_by_side(result, folded=False):

@@ -54,13 +54,13 @@ def show(result, place, view=View()):
 def _tables(result, view):
     """The one that answers the question; all of a study's own with VERBOSE."""
     if "verdict" in result:
-        return [verdict_table.table(result, not (view.verbose or view.wide))]
+        return [verdict_table.table(result, not (view.verbose or view.wide)), *table.staged(result)]
     if "told" in result:
-        every = table.told(result)
-        return every if view.verbose else every[:1]
+        every, shown = table.told(result), result["told"].get("shown", (1, None))
+        return every[:shown[view.verbose]]
     if view.wide:
-        return [table.full(result, samples=True)]
-    return [table.main(result, folded=not view.verbose)]
+        return [table.full(result, samples=True), *table.staged(result)]
+    return [table.main(result, folded=not view.verbose), *table.staged(result)]
 
 
 def _verdict(sentences, view):

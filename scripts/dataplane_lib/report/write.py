@@ -5,7 +5,7 @@ import importlib
 from contextlib import suppress
 
 from .. import files
-from ..judge import arms
+from ..judge import arms, stages
 from ..read import digest, store
 from . import page, plot, table, terminal
 from ..errors import Refused
@@ -46,6 +46,7 @@ def report(place, view=terminal.View()):
         gate.judge(result, stored)
     else:
         arms.judge(result)
+    stages.judge(result)
     form = result["study"].get("form")
     if form:
         importlib.import_module(f"dataplane_lib.{FORMS[form]}").tell(result)

@@ -68,7 +68,7 @@ class Runner:
         serving = setup.server.target() if setup.has_server() else None
         names = self._names(setup, slot.arm, place, self.scratch.ready() if self.study.file else "")
         guest = setup.server.guest(names)
-        traced = "dp_trace" in jobfile.variables_of(setup.job)
+        engine_traced, traced = self.study.traces(setup)
         target = None
         with open(directory / "target.err", "wb") as err:
             try:
@@ -91,7 +91,7 @@ class Runner:
         if target and target.returncode and serving.program:
             raise RunFailed(f"target: {process.status(target.returncode)} "
                             + process.last_line(directory / "target.err"))
-        if traced:
+        if traced or engine_traced:
             from ..trace import lifecycle  # numpy takes a while, and other studies have no need of it
             files.write_json(directory / lifecycle.FILE, lifecycle.keep(place))
 
@@ -148,6 +148,8 @@ class Runner:
     def _fio(self, setup, names, directory, record, target):
         """fio on the job; samples the target's CPU meanwhile."""
         job = jobfile.load(setup.job)
+        if self.study.trace and not self.study.clients:
+            job = _traced(job, directory)
         used = job.names
         ours = self._environment(setup, names, directory)
         argv = ["fio", "--output-format=json+", f"--output={directory / 'fio.json'}"]
@@ -224,6 +226,16 @@ class Runner:
             for handle in handles:
                 os.close(handle)
         return seen
+
+
+def _traced(job, directory):
+    """JOB, a JobFile, or a copy of it in DIRECTORY whose engines write traces, where it has some that do not."""
+    copy = job.traced()
+    if copy.lines == job.lines:
+        return job
+    copy.path = directory / "traced.fio"
+    copy.path.write_bytes(copy.text.encode("utf-8", "surrogateescape"))
+    return copy
 
 
 def _neighbours(samples, end, runtime):

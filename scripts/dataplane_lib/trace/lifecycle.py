@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A study of where requests' time goes: what is kept of a run's traces, and how the report tells it."""
 
+import math
 import statistics
 from pathlib import Path
 
@@ -37,12 +38,11 @@ def tell(result):
     arms = [(arm, traces) for arm, traces in arms if traces]
     varied = [n for n in arms[0][0]["values"] if len({str(arm["values"].get(n)) for arm, _ in arms}) > 1]
     names = {arm["name"]: shape.label({n: arm["values"][n] for n in varied if n in arm["values"]}) or arm["name"] for arm, _ in arms}
-    tables = [_overview(arms), _loads(arms)]
-    for arm, traces in arms:
-        tables.append(_stages(names[arm["name"]], traces))
-        if len(arms) <= _FEW:
-            tables.append(_events(names[arm["name"]], traces[0]))
-    result["told"] = {"sentences": sentences(names, arms), "tables": tables}
+    tables = [_overview(arms), _summary(result, names, arms), _loads(arms)]
+    tables += [_stages(names[arm["name"]], traces) for arm, traces in arms]
+    events = [_events(names[arm["name"]], traces[0]) for arm, traces in arms] if len(arms) <= _FEW else []
+    # On a terminal the first two, with -v all but the events.
+    result["told"] = {"sentences": sentences(result, names, arms), "tables": tables + events, "shown": (2, len(tables))}
 
 
 def middle(traces):
@@ -51,7 +51,7 @@ def middle(traces):
     for name in [*stages.NAMES.values(), stages.LIFE]:
         rows = [row for trace in traces for row in trace["stages"] if row["stage"] == name]
         if rows:
-            out[name] = {key: statistics.median(row[key] for row in rows) for key in show.COLUMNS}
+            out[name] = {key: statistics.median(row[key] for row in rows) for key in show.COLUMNS if all(key in row for row in rows)}
     return out
 
 
@@ -75,8 +75,30 @@ def _overview(arms):
 
 def _stages(name, traces):
     rows = [show.stage_row(stage, row) for stage, row in middle(traces).items()]
-    return {"title": f"Stages of {name}", "top": [""] * len(show.STAGES), "head": show.STAGES,
-            "rows": rows, "note": "us, and % of all requests' time; a stage begins with the event before it"}
+    return {"title": f"Stages of {name}", "top": show.STAGES_TOP, "head": show.STAGES, "rows": rows, "note": show.STAGES_NOTE,
+            "optional": show.STAGES_OPTIONAL}
+
+
+def _summary(result, names, arms):
+    """The stages of the first arm, and beside it of the one that differs from it most in the lifetime of a request."""
+    first = arms[0][0]["name"]
+    changed = [one for one in result.get("stages", {}).get("changes", ()) if first == one["against"] and one["change"]["direction"]]
+    other = max(changed, key=lambda one: abs(math.log(one["b"] / one["a"])))["arm"] if changed else None
+    shown = [(arm, middle(traces)) for arm, traces in arms if arm["name"] in (first, other)]
+    rows = []
+    for stage in [*stages.NAMES.values(), stages.LIFE]:
+        if any(stage in found for _, found in shown):
+            rows.append([stage, *(text for _, found in shown for text in _brief(found.get(stage)))])
+    top = [""] + [text for arm, _ in shown for text in (names[arm["name"]], "", "")]
+    also = f"; {names[other]} differs most from it" if other else ""
+    return {"title": f"Stages of {names[first]}", "top": top, "head": ["until", *("median", "p99", "1 %") * len(shown)], "rows": rows,
+            "note": f"A stage begins with the event before it; 1 %: its share, in %, of the time of the slowest 1 % of requests{also}. -v has all arms."}
+
+
+def _brief(row):
+    if row is None:
+        return "-", "-", "-"
+    return units.time(row["median"]), units.time(row["p99"]), f"{row['share_p99']:.1f}" if "share_p99" in row else "-"
 
 
 def _loads(arms):
@@ -106,15 +128,18 @@ def _events(name, trace):
     return {"title": f"A request of {name}, event by event", "top": [""] * len(rows[0]), "head": show.TIMELINE, "rows": rows, "note": head}
 
 
-def sentences(names, arms):
-    """What is said of the arms, named by NAMES: where the time goes, and whether it is to be trusted."""
+def sentences(result, names, arms):
+    """What is said of the arms, named by NAMES: where the time goes, what differs, and whether it is to be trusted."""
     out = []
     for arm, traces in arms:
+        if not arm["baseline"]:
+            continue
         found = middle(traces)
         life = found.pop(stages.LIFE)
         stage, largest = max(found.items(), key=lambda item: item[1]["share"])
         out.append(f"{names[arm['name']]}: a request takes {units.time(life['median'])} (median); the largest part of all requests' time, {largest['share']:.0f} %, goes by until "
                    f"{_VERBS.get(stage, 'it is ' + stage)}.")
+    out += result.get("stages", {}).get("sentences", [])
     apart = [names[arm["name"]] for arm, traces in arms if not same_workload(traces)]
     whole = [arm for arm, traces in arms if all(t["side"] == "both" for t in traces)]
     if apart:

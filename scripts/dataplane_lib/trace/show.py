@@ -8,8 +8,14 @@ from ..errors import Refused
 
 TIMELINE = ["µs", "", "thread", "event"]
 # Of a stage
-COLUMNS = ("requests", "min", "median", "p99", "p99.9", "max", "share")
-STAGES = ["until", *COLUMNS]
+SHARES = ("share", "share_middle", "share_p99", "share_p99.9")
+COLUMNS = ("requests", "min", "median", "p99", "p99.9", "max", *SHARES)
+STAGES = ["until", *COLUMNS[:-4], "all", "middle", "1 %", "0.1 %"]
+STAGES_TOP = [""] * (len(STAGES) - 4) + ["share of the time, %", "", "", ""]
+# What a narrow terminal leaves out, the first one first.
+STAGES_OPTIONAL = [STAGES.index(name) for name in ("min", "requests", "p99.9", "max")]
+STAGES_NOTE = ("Times in µs; a stage begins with the event before it. Shares of all requests' time, and of that of the middle half by lifetime and of the slowest "
+               "1 % and 0.1 %.")
 
 
 def of_interest(found):
@@ -29,14 +35,15 @@ def digest(found, shown, what):
     times = times[stages.whole(times)]
     if not len(times):
         raise Refused("no complete request in the trace")
-    return {"side": what, "stages": stages.table(times), "load": workload.compare(found.engine, found.target),
+    return {"side": what, "stages": stages.table(times), "parts": stages.views(times, what), "load": workload.compare(found.engine, found.target),
             "engine": len(found.engine), "target": len(found.target), "both": len(found.both) if found.both is not None else 0,
             "different": found.different, "wrong": wrong, "lost": found.lost}
 
 
 def stage_row(stage, figures):
     """A row under STAGES: FIGURES of COLUMNS, their times in ns, as us."""
-    return [stage, workload.count(figures["requests"]), *(f"{figures[c] / 1000:.2f}" for c in COLUMNS[1:-1]), f"{figures['share']:.1f}"]
+    return [stage, workload.count(figures["requests"]), *(f"{figures[c] / 1000:.2f}" for c in COLUMNS[1:-len(SHARES)]),
+            *(f"{figures[c]:.1f}" if c in figures else "-" for c in SHARES)]
 
 
 def sentences(told):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Where a request's time goes: from events to stages, which add up to its life."""
 
+import math
+
 import numpy as np
 
 from . import records as tf
@@ -14,6 +16,12 @@ NAMES = {tf.SUBMIT: "submitted", tf.KICK: "kicked", tf.WOKEN: "target woken", tf
 EVENT_NAMES = {tf.QUEUE: "queued", **NAMES}
 LIFE = "all"
 _QUANTILES = (("median", 50), ("p99", 99), ("p99.9", 99.9))
+# Requests by how long they took: those from one percentile of the lifetime to the other.
+GROUPS = {"middle": (25, 75), "p99": (99, 100), "p99.9": (99.9, 100)}
+GROUP_NAMES = {"middle": "middle half", "p99": "slowest 1 %", "p99.9": "slowest 0.1 %"}
+# What one side alone writes down.
+_OF_SIDE = {"engine": (tf.QUEUE, tf.SUBMIT, tf.KICK, tf.AWAKE, tf.SEEN, tf.RETURN),
+            "target": (tf.POP, tf.START, tf.WORK, tf.WORKED, tf.DONE, tf.PUBLISH)}
 
 
 def causal(times):
@@ -70,16 +78,50 @@ def stages(times):
 
 
 def table(times):
-    """A row for each stage and one for the whole life: dicts of name, requests, ns, and share of the total in %."""
+    """A row for each stage and one for the whole life: dicts of name, requests, ns, share of the total in %, and of that of each group."""
     found, life = stages(times)
     total = float(np.sum(life)) or 1.0
-    return [_row(NAMES[event], ns, total) for event, ns, _ in found] + [_row(LIFE, life, total)]
+    rows = [_row(NAMES[event], ns, total) for event, ns, _ in found] + [_row(LIFE, life, total)]
+    for key, group in made_of(times).items():
+        for row in rows:
+            row[f"share_{key}"] = 100 * group["stages"].get(row["stage"], group["ns"]) / (group["ns"] or 1.0)
+    return rows
 
 
 def _row(name, ns, total):
     row = {"stage": name, "requests": len(ns), "min": int(ns.min())}
     row.update({key: float(np.percentile(ns, q)) for key, q in _QUANTILES})
     return {**row, "max": int(ns.max()), "mean": float(ns.mean()), "share": 100 * float(ns.sum()) / total}
+
+
+def made_of(times):
+    """{group: what its requests are made of}: how many, the mean of their lives in ns, and by stage the ns of it, which add up to that.
+
+    A request that has not been through a stage has spent nothing in it.
+    """
+    found, life = stages(times)
+    order = np.argsort(life, kind="stable")
+    out = {}
+    for key, (low, high) in GROUPS.items():
+        first = min(int(len(order) * low / 100), len(order) - 1)
+        mine = np.zeros(len(order), bool)
+        mine[order[first:max(first + 1, math.ceil(len(order) * high / 100))]] = True
+        number = int(mine.sum())
+        out[key] = {"requests": number, "ns": float(life[mine].mean()),
+                    "stages": {NAMES[event]: float(ns[mine[there]].sum()) / number for event, ns, there in found}}
+    return out
+
+
+def views(times, side):
+    """{side: made_of() as the trace of that one would have it}; of both sides' each side's too, to compare with a trace of that one alone."""
+    out = {side: made_of(times)}
+    for one, events in _OF_SIDE.items() if side == "both" else ():
+        kept = np.zeros_like(times)
+        kept[:, events] = times[:, events]
+        there = whole(kept)
+        if there.any():
+            out[one] = made_of(kept[there])
+    return out
 
 
 def chosen(times, count):
