@@ -4,6 +4,7 @@
 . "$(dirname "$0")/../fio.sh"
 
 fio --enghelp 2>&1 | grep -qw nbd || skip "this fio has no nbd engine"
+# shellcheck disable=SC2016 # for dataplane to fill in
 job()
 {
 	printf '[global]\n%s\nrw=randread\nbs=4k\nsize=1m\nio_size=8m\ntime_based=1\nruntime=${runtime}\nramp_time=${ramp}\nlat_percentiles=1\n[j]\n' "$1"
