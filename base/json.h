@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/counter.h"
+
 /* How deep objects and arrays may nest; going beyond is a bug and asserted */
 #define JSON_DEPTH	16
 
@@ -74,5 +76,11 @@ void json_str(struct json *w, const char *key, const char *s);
  * @h:		Histogram, may be counting meanwhile
  */
 void json_hist(struct json *w, const char *key, const struct hist *h);
+
+/* The same for a counter, which may be counting meanwhile */
+static inline void json_counter(struct json *w, const char *key, const counter_t *c)
+{
+	json_u64(w, key, counter_get(c));
+}
 
 #endif /* BASE_JSON_H */

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/parse.h"
 #include "targets/client-lines.h"
 #include "targets/daemon.h"
@@ -71,9 +72,11 @@ static int check_cpus(const struct daemon *d)
 
 static void stop_threads(struct daemon *d, unsigned int nr)
 {
-	for (unsigned int i = 0; i < nr; i++)
-		lane_stop(&d->lanes[i]);
-	free(d->lanes);
+	for (unsigned int i = 0; i < nr; i++) {
+		channel_stop(&d->iothreads[i]);
+		iothread_stop(&d->iothreads[i]);
+	}
+	free(d->iothreads);
 }
 
 static int start_threads(struct daemon *d)
@@ -82,8 +85,8 @@ static int start_threads(struct daemon *d)
 	struct poll_policy policy = target_options_policy(&d->o);
 
 	config.trace = d->o.trace ? &d->trace : NULL;
-	d->lanes = alloc_apart(d->o.iothreads, sizeof(*d->lanes));
-	if (!d->lanes) {
+	d->iothreads = alloc_apart(d->o.iothreads, sizeof(*d->iothreads));
+	if (!d->iothreads) {
 		options_error(NULL, "iothreads", "%s", strerror(ENOMEM));
 		return -ENOMEM;
 	}
@@ -92,7 +95,12 @@ static int start_threads(struct daemon *d)
 		int ret;
 
 		target_options_cpu(&d->o, i, &cpu);
-		ret = lane_start(&d->lanes[i], i, &cpu, &policy, &config);
+		ret = iothread_start(&d->iothreads[i], i, &cpu, &policy);
+		if (!ret) {
+			ret = channel_start(&d->iothreads[i], &config);
+			if (ret)
+				iothread_stop(&d->iothreads[i]);
+		}
 		if (ret) {
 			stop_threads(d, i);
 			return ret;
@@ -174,12 +182,8 @@ static int start_command(struct daemon *d)
 static void iothreads_json(struct daemon *d, struct json *w)
 {
 	json_open_array(w, "iothreads");
-	for (unsigned int i = 0; i < d->o.iothreads; i++) {
-		struct iothread *it = &d->lanes[i].it;
-
-		iothread_sample(it);
-		iothread_stats_json(w, it);
-	}
+	for (unsigned int i = 0; i < d->o.iothreads; i++)
+		channel_stats_json(w, &d->iothreads[i]);
 	json_close_array(w);
 }
 
@@ -187,7 +191,7 @@ static void workers_json(struct daemon *d, struct json *w)
 {
 	json_open_array(w, "workers");
 	for (unsigned int i = 0; i < d->o.iothreads; i++) {
-		struct channel *c = &d->lanes[i].channel;
+		struct channel *c = d->iothreads[i].channel;
 
 		/* pairs with the release in channel_pool() */
 		if (atomic_load_explicit(&c->has_pool, memory_order_acquire))
@@ -328,7 +332,7 @@ static void hurry(struct daemon *d)
 	uint64_t until = clock_ns() + CHANNEL_PATIENCE_NS;
 
 	for (unsigned int i = 0; i < d->o.iothreads; i++)
-		lane_hurry(&d->lanes[i], until);
+		channel_hurry_all(&d->iothreads[i], until);
 }
 
 static int run(struct daemon *d)

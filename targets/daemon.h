@@ -3,7 +3,7 @@
 #ifndef TARGETS_DAEMON_H
 #define TARGETS_DAEMON_H
 
-#include "targets/lane.h"
+#include "targets/backend/channel.h"
 #include "targets/run-family.h"
 #include "targets/target-options.h"
 #include "wire/trace.h"
@@ -45,7 +45,7 @@ struct daemon_ops {
  * @o: what it was asked to do
  * @device: its disks, all served by the same iothreads
  * @nr_devices: how many they are
- * @lanes: @o.iothreads iothreads
+ * @iothreads: @o.iothreads iothreads
  * @trace: what happens to requests, with @o.trace
  * @signal_fd: SIGTERM, SIGINT, SIGHUP and SIGUSR1
  * @child: the command of --run, 0 without
@@ -59,7 +59,7 @@ struct daemon {
 	struct target_options o;
 	struct daemon_device *device;
 	unsigned int nr_devices;
-	struct lane *lanes;
+	struct iothread *iothreads;
 	struct trace trace;
 	int signal_fd;
 	pid_t child;

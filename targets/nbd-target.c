@@ -47,8 +47,8 @@ static int start_listening(struct daemon *d, unsigned int i)
 		.read_only = d->o.read_only,
 	};
 	s->max_clients = d->o.max_clients;
-	s->lanes = d->lanes;
-	s->nr_lanes = d->o.iothreads;
+	s->iothreads = d->iothreads;
+	s->nr_iothreads = d->o.iothreads;
 	if (d->o.port)
 		ret = listener_open_tcp(&s->listener, address(d), d->o.port);
 	else

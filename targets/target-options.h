@@ -169,7 +169,7 @@ struct backend_config target_options_backend(const struct target_options *o, boo
  * target_options_channel() - What the options say about every iothread's channel
  * @o:		Options
  *
- * Return: for lane_start()
+ * Return: for channel_start()
  */
 struct channel_config target_options_channel(const struct target_options *o);
 
@@ -177,7 +177,7 @@ struct channel_config target_options_channel(const struct target_options *o);
  * target_options_policy() - What the options say about polling
  * @o:		Options
  *
- * Return: for lane_start()
+ * Return: for iothread_start()
  */
 struct poll_policy target_options_policy(const struct target_options *o);
 

@@ -28,8 +28,8 @@ static int start_listening(struct daemon *d, unsigned int i)
 	s->max_sessions = d->o.max_clients;
 	s->queue_size = d->o.queue_size;
 	s->max_memory = d->o.max_client_memory;
-	s->lanes = d->lanes;
-	s->nr_lanes = d->o.iothreads;
+	s->iothreads = d->iothreads;
+	s->nr_iothreads = d->o.iothreads;
 	s->map = d->o.iothread_map.iothread;
 	s->nr_map = d->o.iothread_map.nr;
 	/* So that devices of one queue do not all end up on the first iothread. */

@@ -12,13 +12,13 @@
 
 /**
  * struct embedded_queue - the device's side of a job's queue; in the job only
- * @lane: the thread that serves it
+ * @it: the thread that serves it
  * @queue: what it serves
  * @job: whose it is, for messages
  * @broken: why it has stopped to, a negative errno; 0 while it has not
  */
 struct embedded_queue {
-	struct lane lane;
+	struct iothread it;
 	struct queue queue;
 	const char *job;
 	_Atomic int broken;
@@ -179,8 +179,14 @@ static int start_queue(struct shared_device *dev, struct embedded *e, unsigned i
 	kick_count(q->source.fd, &q->kicks_seen);
 	ret = vq_device_init(&q->ring, &e->mem, dev->features, dev->queue_size, &at);
 	if (!ret)
-		ret = queue_start(q, &eq->lane, vq_driver_base(&ring));
+		ret = queue_start(q, &eq->it, vq_driver_base(&ring));
 	return ret;
+}
+
+static void stop_iothread(struct embedded_queue *eq)
+{
+	channel_stop(&eq->it);
+	iothread_stop(&eq->it);
 }
 
 static int embedded_attach(struct shared_device *dev, struct thread_data *td, unsigned int index,
@@ -196,12 +202,17 @@ static int embedded_attach(struct shared_device *dev, struct thread_data *td, un
 	choose_cpus(e, index, &cpus);
 	config.pool.cpus = e->cpus;
 	config.trace = trace;
-	ret = lane_start(&eq->lane, index, &cpus, &policy, &config);
+	ret = iothread_start(&eq->it, index, &cpus, &policy);
 	if (ret)
 		return ret;
+	ret = channel_start(&eq->it, &config);
+	if (ret) {
+		iothread_stop(&eq->it);
+		return ret;
+	}
 	ret = start_queue(dev, e, index, td->o.name);
 	if (ret) {
-		lane_stop(&eq->lane);
+		stop_iothread(eq);
 		return glue_fail(td, -ret, "cannot start queue %u: %s", index, strerror(-ret));
 	}
 	backend_warm(&e->backend);
@@ -214,7 +225,7 @@ static void embedded_detach(struct shared_device *dev, unsigned int index, bool 
 	struct embedded_queue *eq = &e->queue[index];
 
 	queue_stop(&eq->queue, dead);
-	lane_stop(&eq->lane);
+	stop_iothread(eq);
 }
 
 static void embedded_stats(struct shared_device *dev, unsigned int index, struct json *w)
@@ -226,8 +237,7 @@ static void embedded_stats(struct shared_device *dev, unsigned int index, struct
 	options_json(w, vhost_user_blk_program.table, &e->o);
 	json_close_object(w);
 	json_open_array(w, "iothreads");
-	iothread_sample(&eq->lane.it);
-	iothread_stats_json(w, &eq->lane.it);
+	channel_stats_json(w, &eq->it);
 	json_close_array(w);
 }
 

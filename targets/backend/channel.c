@@ -4,107 +4,9 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/cpu.h"
+#include "base/json.h"
 #include "targets/backend/channel.h"
 #include "targets/options.h"
-
-/* Slices: see SLICE_BYTES. */
-
-static bool has_memory(const struct blk_request *r)
-{
-	return r->kind == REQ_READ || r->kind == REQ_WRITE;
-}
-
-/* The first pieces left, as many as make @bytes; the outer ones are changed for so long. */
-static void take_pieces(struct blk_request *r, uint64_t bytes)
-{
-	struct slice *s = &r->slice;
-	uint64_t sum = 0;
-	unsigned int n = 0;
-
-	s->first_was = s->left_iov[0];
-	s->left_iov[0].iov_base = (char *)s->left_iov[0].iov_base + s->skip;
-	s->left_iov[0].iov_len -= s->skip;
-	while (sum < bytes && n < s->left_nr)
-		sum += s->left_iov[n++].iov_len;
-	s->last_was = s->left_iov[n - 1];
-	s->cut = sum > bytes ? sum - bytes : 0;
-	s->left_iov[n - 1].iov_len -= s->cut;
-	r->iov = s->left_iov;
-	r->nr_iov = n;
-}
-
-/* Undo that, and go on behind them. */
-static void give_pieces_back(struct blk_request *r)
-{
-	struct slice *s = &r->slice;
-	unsigned int n = r->nr_iov, done = s->cut ? n - 1 : n;
-	size_t of_last = s->left_iov[n - 1].iov_len;
-
-	if (n > 1)
-		s->left_iov[n - 1] = s->last_was;
-	s->left_iov[0] = s->first_was;
-	s->skip = !s->cut ? 0 : n > 1 ? of_last : s->skip + of_last;
-	s->left_iov += done;
-	s->left_nr -= done;
-}
-
-static void take(struct blk_request *r, uint64_t bytes)
-{
-	struct slice *s = &r->slice;
-
-	r->len = bytes < s->left ? bytes : s->left;
-	s->left -= r->len;
-	if (has_memory(r))
-		take_pieces(r, r->len);
-}
-
-/* Make a request, with more than @bytes, its first slice; slice_end() puts it together again. */
-static void slice_first(struct blk_request *r, uint64_t bytes)
-{
-	r->slice = (struct slice) {
-		.left = r->len,
-		.whole = r->len,
-		.iov = r->iov,
-		.nr_iov = r->nr_iov,
-		.left_iov = r->iov,
-		.left_nr = r->nr_iov,
-	};
-	take(r, bytes);
-}
-
-/* Make a request whose slice is done its next slice; false when there is none. */
-static bool slice_next(struct blk_request *r, uint64_t bytes)
-{
-	if (!r->slice.left)
-		return false;
-	r->offset += r->len;
-	if (has_memory(r))
-		give_pieces_back(r);
-	take(r, bytes);
-	return true;
-}
-
-/* Put a request together again. */
-static void slice_end(struct blk_request *r)
-{
-	struct slice *s = &r->slice;
-
-	if (has_memory(r))
-		give_pieces_back(r);
-	r->offset -= s->whole - s->left - r->len;
-	r->len = s->whole;
-	r->iov = s->iov;
-	r->nr_iov = s->nr_iov;
-	s->left = 0;
-	s->whole = 0;
-}
-
-/* Leave a request, in slices or in one piece, at the present slice. */
-static void slice_stop(struct blk_request *r)
-{
-	/* What it adds up to does not matter any more. */
-	r->slice.left = 0;
-}
 
 /* Those that take longer the longer they are; the others end in one piece. */
 static bool has_slices(const struct blk_request *r)
@@ -142,7 +44,7 @@ static bool begin_slices(struct channel *c, struct blk_request *r)
 
 static void count_and_end(struct blk_request *r)
 {
-	hist_add(&r->channel->it->stats.service_ns, clock_ns() - r->taken_ns);
+	hist_add(&r->channel->stats.service_ns, clock_ns() - r->taken_ns);
 	r->done(r);
 }
 
@@ -349,16 +251,31 @@ void channel_hurry(struct channel *c, struct blk_request *r, uint64_t until_ns)
 		model_hurry(c->model, r, until_ns);
 }
 
-/**
- * channel_hurry_all - the same for all requests, and those to come
- * @c: the channel; called in its iothread
- * @until_ns: when no service time is waited for any more, by clock_ns()
- */
-void channel_hurry_all(struct channel *c, uint64_t until_ns)
+struct hurry_call {
+	struct channel *channel;
+	uint64_t until_ns;
+};
+
+static void hurry_in_thread(void *arg)
 {
-	c->latest_ns = until_ns;
+	const struct hurry_call *call = arg;
+	struct channel *c = call->channel;
+
+	c->latest_ns = call->until_ns;
 	if (c->model)
-		model_hurry_all(c->model, until_ns);
+		model_hurry_all(c->model, call->until_ns);
+}
+
+/**
+ * channel_hurry_all - let no service time keep the target from its end
+ * @it: the iothread; never the calling one
+ * @until_ns: when those of all requests, and of those to come, are over, by clock_ns()
+ */
+void channel_hurry_all(struct iothread *it, uint64_t until_ns)
+{
+	struct hurry_call call = { .channel = it->channel, .until_ns = until_ns };
+
+	iothread_call(it, hurry_in_thread, &call);
 }
 
 /**
@@ -444,6 +361,7 @@ int channel_open(struct channel *c, struct iothread *it, const struct channel_co
 		.slices = { .ops = &slices_ops, .fd = -1 },
 		.last_slice = &c->first_slice,
 	};
+	it->channel = c;
 	it->wakeup_cost_ns = config->wakeup_cost_ns;
 	ret = config->trace ? begin_trace(c) : 0;
 	if (ret)
@@ -472,4 +390,103 @@ void channel_close(struct channel *c)
 		pool_stop(&c->pool);
 	if (c->model)
 		model_close(c->model);
+}
+
+struct start_call {
+	struct channel *channel;
+	struct iothread *it;
+	const struct channel_config *config;
+	int ret;
+};
+
+static void open_in_thread(void *arg)
+{
+	struct start_call *call = arg;
+
+	call->ret = channel_open(call->channel, call->it, call->config);
+}
+
+/**
+ * channel_start - open the channel of an iothread that runs
+ * @it: the iothread, not the calling one
+ * @config: what is wanted, copied
+ *
+ * Return: 0 or a negative errno, reported.
+ */
+int channel_start(struct iothread *it, const struct channel_config *config)
+{
+	struct start_call call = {
+		.channel = alloc_apart(1, sizeof(struct channel)),
+		.it = it,
+		.config = config,
+	};
+
+	if (!call.channel) {
+		options_error(NULL, NULL, "%s: %s", it->name, strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	iothread_call(it, open_in_thread, &call);
+	if (call.ret)
+		free(call.channel);
+	return call.ret;
+}
+
+static void close_in_thread(void *arg)
+{
+	channel_close(arg);
+}
+
+/**
+ * channel_stop - undo channel_start()
+ * @it: the iothread, with nothing in flight; not the calling one
+ */
+void channel_stop(struct iothread *it)
+{
+	iothread_call(it, close_in_thread, it->channel);
+	free(it->channel);
+}
+
+static const char *const kind_names[REQ_KINDS] = {
+	[REQ_READ] = "read",
+	[REQ_WRITE] = "write",
+	[REQ_FLUSH] = "flush",
+	[REQ_DISCARD] = "discard",
+	[REQ_WRITE_ZEROES] = "write_zeroes",
+	[REQ_GET_ID] = "get_id",
+	[REQ_CACHE] = "cache",
+	[REQ_BLOCK_STATUS] = "block_status",
+	[REQ_UNSUPPORTED] = "unsupported",
+};
+
+static void traffic(struct json *w, const struct channel_stats *s)
+{
+	json_open_object(w, "requests");
+	for (unsigned int i = 0; i < REQ_KINDS; i++)
+		json_counter(w, kind_names[i], &s->requests[i]);
+	json_close_object(w);
+	json_counter(w, "errors", &s->errors);
+
+	json_open_object(w, "bytes");
+	json_counter(w, "read", &s->bytes[REQ_READ]);
+	json_counter(w, "write", &s->bytes[REQ_WRITE]);
+	json_counter(w, "discard", &s->bytes[REQ_DISCARD]);
+	json_counter(w, "write_zeroes", &s->bytes[REQ_WRITE_ZEROES]);
+	json_close_object(w);
+
+	json_hist(w, "batch", &s->batch);
+	json_hist(w, "service_ns", &s->service_ns);
+}
+
+/**
+ * channel_stats_json - write the figures of an iothread and its channel as an object
+ * @w: the writer, inside an array
+ * @it: the iothread, with a channel; never the calling one
+ */
+void channel_stats_json(struct json *w, struct iothread *it)
+{
+	iothread_sample(it);
+	json_open_object(w, NULL);
+	iothread_stats_json(w, it);
+	traffic(w, &it->channel->stats);
+	json_close_object(w);
 }

@@ -2,6 +2,7 @@
 #ifndef TARGETS_BACKEND_CHANNEL_H
 #define TARGETS_BACKEND_CHANNEL_H
 
+#include "base/hist.h"
 #include "targets/backend/backend.h"
 #include "targets/iothread/iothread.h"
 
@@ -44,12 +45,26 @@ struct channel_config {
 };
 
 /**
+ * struct channel_stats - what an iothread counts about requests
+ *
+ * Written by its thread, read by any.
+ */
+struct channel_stats {
+	counter_t requests[REQ_KINDS];
+	counter_t bytes[REQ_KINDS];
+	counter_t errors;
+	struct hist batch;		/* requests taken from a queue at once */
+	struct hist service_ns;		/* taken to returned, of requests not done at once */
+};
+
+/**
  * struct channel - an iothread's way to the backends: every request passes it
  * @submit: channel_submit(): the shortest way that @config allows
  * @start: of a request that takes a longer one, the last step: to carry it out or hand it on
  * @it: the iothread; everything here is its own
  * @config: as given
  * @model: the emulated device, NULL for one that only answers
+ * @stats: figures
  * @trace: the iothread's part of the trace, NULL without
  * @aio_state: aio_ops' own
  * @pool: the iothread's thread pool, valid with @has_pool; use channel_pool()
@@ -75,7 +90,8 @@ struct channel {
 	struct event_source slices;
 	struct blk_request *first_slice;
 	struct blk_request **last_slice;
-};
+	struct channel_stats stats;
+} __attribute__((aligned(THREAD_ALIGN)));
 
 /* It is a client's turn: what it asks for from here on is counted. */
 static inline void channel_turn(struct channel *c)
@@ -105,12 +121,15 @@ static inline bool channel_submit(struct channel *c, struct blk_request *r)
 
 int channel_open(struct channel *c, struct iothread *it, const struct channel_config *config);
 void channel_close(struct channel *c);
+int channel_start(struct iothread *it, const struct channel_config *config);
+void channel_stop(struct iothread *it);
 int channel_reserve(struct channel *c, unsigned int more);
 void channel_release(struct channel *c, unsigned int fewer);
 struct pool *channel_pool(struct channel *c);
 void channel_finish(struct channel *c, struct blk_request *r, int result);
 void channel_hurry(struct channel *c, struct blk_request *r, uint64_t until_ns);
-void channel_hurry_all(struct channel *c, uint64_t until_ns);
+void channel_hurry_all(struct iothread *it, uint64_t until_ns);
+void channel_stats_json(struct json *w, struct iothread *it);
 bool channel_cancel(struct channel *c, struct blk_request *r);
 
 #endif

@@ -7,10 +7,22 @@
 #include <sys/uio.h>
 #include "targets/iothread/deadline.h"
 #include "targets/pool/pool.h"
-#include "targets/stats.h"
 
 struct backend;
 struct channel;
+
+enum request_kind {
+	REQ_READ,
+	REQ_WRITE,
+	REQ_FLUSH,
+	REQ_DISCARD,
+	REQ_WRITE_ZEROES,
+	REQ_GET_ID,
+	REQ_CACHE,		/* NBD: read ahead */
+	REQ_BLOCK_STATUS,	/* NBD: where are holes */
+	REQ_UNSUPPORTED,
+	REQ_KINDS
+};
 
 /* flags of struct blk_request */
 #define BLK_FUA		(1u << 0)	/* write, discard, write zeroes: durable once it is done */
@@ -113,5 +125,10 @@ struct blk_request {
 	struct pool_work work;
 	struct slice slice;
 };
+
+void slice_first(struct blk_request *r, uint64_t bytes);
+bool slice_next(struct blk_request *r, uint64_t bytes);
+void slice_stop(struct blk_request *r);
+void slice_end(struct blk_request *r);
 
 #endif

@@ -17,7 +17,7 @@ static struct queue *source_to_queue(struct event_source *s)
 
 static struct iothread_stats *stats(struct queue *q)
 {
-	return &q->lane->it.stats;
+	return &q->it->stats;
 }
 
 static inline void note(struct queue *q, enum trace_event event, uint64_t tag, uint32_t n)
@@ -44,7 +44,7 @@ static bool counter_is_full(int fd)
 /* One system call; false when it was interrupted. */
 static bool write_call(struct queue *q)
 {
-	struct guard *g = &q->lane->it.guard;
+	struct guard *g = &q->it->guard;
 	unsigned int entered = guard_enter(g);
 	uint64_t one = 1;
 	bool written = write(q->call_fd, &one, sizeof(one)) == sizeof(one);
@@ -59,7 +59,7 @@ static bool write_call(struct queue *q)
 /* For a descriptor that blocks, or a driver who may have it block any moment: see guard.h. */
 static void call_carefully(struct queue *q)
 {
-	struct signaller *s = &q->lane->signaller;
+	struct signaller *s = &q->it->signaller;
 
 	if (signaller_open(s)) {
 		if (signaller_signal(s, q->call_fd))
@@ -83,7 +83,7 @@ static void call_driver(struct queue *q)
 		return;
 	counter_add(&stats(q)->calls, 1);
 	note(q, TRACE_CALL, 0, 0);
-	if (unlikely(q->call_blocks || guard_is_careful(&q->lane->it.guard)))
+	if (unlikely(q->call_blocks || guard_is_careful(&q->it->guard)))
 		call_carefully(q);
 	else if (unlikely(!write_call(q)))
 		was_interrupted(q);
@@ -131,7 +131,7 @@ static void request_done(struct vblk_request *vblk)
 
 	give_back(q, vblk);
 	put_free(q, r);
-	iothread_defer(&q->lane->it, &q->publish);
+	iothread_defer(q->it, &q->publish);
 }
 
 /* Of a driver that is gone, and who may have handed its ring to another device meanwhile. */
@@ -141,7 +141,7 @@ static void request_dropped(struct vblk_request *vblk)
 	struct queue *q = r->queue;
 
 	put_free(q, r);
-	iothread_defer(&q->lane->it, &q->publish);
+	iothread_defer(q->it, &q->publish);
 }
 
 static void publish_later(struct deferred *d)
@@ -190,7 +190,7 @@ static int take_request(struct queue *q, bool left)
 		r->vblk.blk.work.name = (struct trace_name) { r->vblk.chain.head, q->number };
 		note(q, TRACE_POP, r->vblk.chain.head, 0);
 	}
-	ret = vblk_submit(&r->vblk, q->dev, &q->lane->channel);
+	ret = vblk_submit(&r->vblk, q->dev, q->it->channel);
 	if (ret < 0)
 		return ret;
 	if (ret == VBLK_PENDING) {
@@ -205,7 +205,7 @@ static int take_request(struct queue *q, bool left)
 
 static bool turn_is_over(struct queue *q)
 {
-	return unlikely(channel_turn_is_over(&q->lane->channel));
+	return unlikely(channel_turn_is_over(q->it->channel));
 }
 
 /* What an earlier device took and did not answer comes first, in the order it was taken in. */
@@ -230,7 +230,7 @@ static void take_requests(struct queue *q)
 	unsigned int taken = 0, end;
 	int ret = 1;
 
-	channel_turn(&q->lane->channel);
+	channel_turn(q->it->channel);
 	if (unlikely(q->left)) {
 		take_left(q);
 		return;
@@ -243,7 +243,7 @@ static void take_requests(struct queue *q)
 	if (ret < 0)
 		fail(q, ret);
 	publish(q);
-	hist_add(&stats(q)->batch, taken);
+	hist_add(&q->it->channel->stats.batch, taken);
 }
 
 static bool queue_poll(struct event_source *s, uint64_t now)
@@ -341,24 +341,24 @@ static void start_in_thread(void *arg)
 {
 	struct start *s = arg;
 	struct queue *q = s->q;
-	struct lane *l = q->lane;
+	struct iothread *it = q->it;
 
-	s->ret = channel_reserve(&l->channel, vq_device_num(&q->ring));
+	s->ret = channel_reserve(it->channel, vq_device_num(&q->ring));
 	if (s->ret)
 		return;
 	/* A source begins unarmed, and a ring with a wish for kicks: a busy iothread never arms. */
 	vq_device_disable_kicks(&q->ring);
-	s->ret = iothread_add_source(&l->it, &q->source);
+	s->ret = iothread_add_source(it, &q->source);
 	if (s->ret) {
-		channel_release(&l->channel, vq_device_num(&q->ring));
+		channel_release(it->channel, vq_device_num(&q->ring));
 		return;
 	}
 	if (q->guarded)
-		guard_watch(&l->it.guard, pthread_self());
+		guard_watch(&it->guard, pthread_self());
 	/* Not when the first call is made */
 	if (q->call_blocks)
-		signaller_open(&l->signaller);
-	channel_turn(&l->channel);
+		signaller_open(&it->signaller);
+	channel_turn(it->channel);
 	take_left(q);
 }
 
@@ -366,20 +366,20 @@ static void start_in_thread(void *arg)
  * queue_start - let an iothread serve a queue
  * @q: the queue with ring, device, memory, record, kick and call descriptors set, and what the
  *	kick descriptor had counted before
- * @lane: who is to serve it
+ * @it: who is to serve it
  * @base: where to begin, see vq_device_resume()
  *
  * A kick that came before is not lost: the first turn looks at the ring.
  *
  * Return: 0 or a negative errno.
  */
-int queue_start(struct queue *q, struct lane *lane, uint32_t base)
+int queue_start(struct queue *q, struct iothread *it, uint32_t base)
 {
 	struct start s = { .q = q };
 	int ret;
 
-	q->lane = lane;
-	q->trace = lane->channel.trace;
+	q->it = it;
+	q->trace = it->channel->trace;
 	q->source.ops = &queue_ops;
 	q->publish = (struct deferred) { .fn = publish_later };
 	q->broken = false;
@@ -394,7 +394,7 @@ int queue_start(struct queue *q, struct lane *lane, uint32_t base)
 	if (ret)
 		return ret;
 	sem_init(&q->drained, 0, 0);
-	iothread_call(&lane->it, start_in_thread, &s);
+	iothread_call(it, start_in_thread, &s);
 	if (s.ret) {
 		sem_destroy(&q->drained);
 		free_requests(q);
@@ -428,7 +428,7 @@ static void stop_in_thread(void *arg)
 	struct queue *q = s->q;
 
 	queue_sample(&q->source);
-	iothread_remove_source(&q->lane->it, &q->source);
+	iothread_remove_source(q->it, &q->source);
 	settle(q);
 	if (s->at_once)
 		drop_in_flight(q);
@@ -440,9 +440,9 @@ static void release_in_thread(void *arg)
 {
 	struct queue *q = arg;
 
-	channel_release(&q->lane->channel, vq_device_num(&q->ring));
+	channel_release(q->it->channel, vq_device_num(&q->ring));
 	if (q->guarded)
-		guard_unwatch(&q->lane->it.guard);
+		guard_unwatch(&q->it->guard);
 }
 
 /**
@@ -458,10 +458,10 @@ void queue_stop(struct queue *q, bool at_once)
 {
 	struct stop s = { .q = q, .at_once = at_once };
 
-	iothread_call(&q->lane->it, stop_in_thread, &s);
+	iothread_call(q->it, stop_in_thread, &s);
 	while (s.wait && sem_wait(&q->drained) < 0 && errno == EINTR)
 		;
-	iothread_call(&q->lane->it, release_in_thread, q);
+	iothread_call(q->it, release_in_thread, q);
 	sem_destroy(&q->drained);
 	free_requests(q);
 }

@@ -4,7 +4,7 @@
 
 #include <semaphore.h>
 #include "targets/device/virtio-blk.h"
-#include "targets/lane.h"
+#include "targets/backend/channel.h"
 #include "wire/vq-device.h"
 
 /**
@@ -20,7 +20,7 @@ struct queue_request {
 /**
  * struct queue - a running virtqueue of a device, served by one iothread
  * @source: the event source; its fd is the kick eventfd
- * @lane: who serves it
+ * @it: who serves it
  * @dev: the device
  * @ring: the virtqueue
  * @mem: the driver's memory
@@ -48,7 +48,7 @@ struct queue_request {
  */
 struct queue {
 	struct event_source source;
-	struct lane *lane;
+	struct iothread *it;
 	struct blk_device *dev;
 	struct vq_device ring;
 	const struct guest_memory *mem;
@@ -74,7 +74,7 @@ struct queue {
 	sem_t drained;
 } __attribute__((aligned(THREAD_ALIGN)));
 
-int queue_start(struct queue *q, struct lane *lane, uint32_t base);
+int queue_start(struct queue *q, struct iothread *it, uint32_t base);
 void queue_stop(struct queue *q, bool at_once);
 
 #endif

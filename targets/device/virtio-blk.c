@@ -165,9 +165,9 @@ static uint8_t status_of(int ret)
 	return ret == -EOPNOTSUPP ? VIRTIO_BLK_S_UNSUPP : VIRTIO_BLK_S_IOERR;
 }
 
-static struct iothread_stats *stats(const struct vblk_request *r)
+static struct channel_stats *stats(const struct vblk_request *r)
 {
-	return &r->channel->it->stats;
+	return &r->channel->stats;
 }
 
 static bool is_read_only(const struct vblk_request *r)

@@ -70,4 +70,26 @@ static inline bool guard_is_careful(struct guard *g)
 void guard_watch(struct guard *g, pthread_t thread);
 void guard_unwatch(struct guard *g);
 
+/**
+ * struct signaller - a way to signal eventfds that never waits
+ * @ctx: of Linux AIO
+ * @nothing: an empty file, -1 without one
+ * @unreaped: events that the kernel has for us
+ * @is_open: @ctx is valid
+ * @tried: whether it can be opened is known
+ */
+struct signaller {
+	unsigned long ctx;	/* aio_context_t, whose header excludes libaio's */
+	int nothing;
+	unsigned int unreaped;
+	bool is_open;
+	bool tried;
+};
+
+void signaller_init(struct signaller *s);
+bool signaller_open(struct signaller *s);
+int signaller_signal(struct signaller *s, int fd);
+void signaller_destroy(struct signaller *s);
+bool is_eventfd(int fd);
+
 #endif

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +12,121 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/container.h"
 #include "base/cpu.h"
+#include "base/json.h"
 #include "base/parse.h"
-#include "targets/iothread/iothread.h"
+#include "targets/iothread/zones.h"
 #include "targets/options.h"
+
+/* Its sources, and what of their descriptors wakes it */
+
+/* Who never sleeps needs no epoll, which a socket's sender would have to pay for. */
+static bool watches(const struct iothread *it)
+{
+	return it->policy.ops != &poll_busy;
+}
+
+/**
+ * iothread_add_source - let an iothread serve a source
+ * @it: the iothread; called in it, or before it runs
+ * @s: the source; looked at in the next turn whether its fd is readable or not
+ *
+ * Return: 0, -ENOSPC with IOTHREAD_SOURCES sources, or what epoll said.
+ */
+int iothread_add_source(struct iothread *it, struct event_source *s)
+{
+	const struct poll_policy_ops *policy = it->policy.ops;
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.ptr = s };
+
+	if (it->nr_sources == IOTHREAD_SOURCES)
+		return -ENOSPC;
+	if (s->fd >= 0 && watches(it) && epoll_ctl(it->epoll_fd, EPOLL_CTL_ADD, s->fd, &ev))
+		return -errno;
+	s->armed = false;
+	s->ready = false;
+	s->it = it;
+	s->window_ns = 0;
+	s->jiffy = 0;
+	s->work = 0;
+	zone_put(it, it->nr_sources, s);
+	zone_exchange(it, it->nr_sources++, it->nr_awake++);
+	if (policy->at_once && policy->at_once(s))
+		zone_start_polling(it, s);
+	return 0;
+}
+
+/**
+ * iothread_watch_source - change what of a source's fd wakes a sleeping thread
+ * @it: the iothread; called in it
+ * @s: one of its sources
+ * @events: EPOLLIN, which is what it begins with, and others; what is there already counts
+ *	as news
+ */
+void iothread_watch_source(struct iothread *it, struct event_source *s, uint32_t events)
+{
+	struct epoll_event ev = { .events = events | EPOLLET, .data.ptr = s };
+
+	if (watches(it))
+		epoll_ctl(it->epoll_fd, EPOLL_CTL_MOD, s->fd, &ev);
+}
+
+/**
+ * iothread_remove_source - stop serving a source
+ * @it: the iothread; called in it
+ * @s: the source; its fd is the caller's to close
+ *
+ * The last source of each zone takes the place of one before. dispatch_ready() walks
+ * downwards, so that it misses none that way.
+ */
+void iothread_remove_source(struct iothread *it, struct event_source *s)
+{
+	unsigned int polled = it->nr_polled;
+
+	if (s->fd >= 0 && watches(it))
+		epoll_ctl(it->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	if (s->index < it->nr_polled)
+		zone_exchange(it, s->index, --it->nr_polled);
+	if (s->index < it->nr_awake)
+		zone_exchange(it, s->index, --it->nr_awake);
+	zone_exchange(it, s->index, --it->nr_sources);
+	s->it = NULL;
+	if (it->nr_polled != polled)
+		iothread_polled_changed(it);
+}
+
+/**
+ * event_source_rearm - what a source waits for has changed, so arm it again before a sleep
+ * @s: the source; called in its iothread, if it has one
+ */
+void event_source_rearm(struct event_source *s)
+{
+	if (!s->armed)
+		return;
+	s->armed = false;
+	if (s->it)
+		zone_wake(s->it, s);
+}
+
+/**
+ * iothread_defer - run something once at the end of this turn
+ * @it: the iothread; called in it
+ * @d: what to run; asking twice is as good as once
+ */
+void iothread_defer(struct iothread *it, struct deferred *d)
+{
+	if (d->queued)
+		return;
+	d->queued = true;
+	d->next = it->deferred;
+	it->deferred = d;
+}
 
 /* Calls from other threads: the one source that every iothread has. */
 
 static struct iothread *wake_to_iothread(struct event_source *s)
 {
-	return (struct iothread *)((char *)s - offsetof(struct iothread, wake));
+	return container_of(s, struct iothread, wake);
 }
 
 static bool wake_poll(struct event_source *s, uint64_t now)
@@ -134,6 +238,7 @@ int iothread_start(struct iothread *it, unsigned int index, const cpu_set_t *cpu
 	pthread_mutex_init(&it->call_lock, NULL);
 	sem_init(&it->call_done, 0, 0);
 	it->wake = (struct event_source) { .ops = &wake_ops, .fd = -1 };
+	signaller_init(&it->signaller);
 	it->source = calloc(IOTHREAD_SOURCES, sizeof(*it->source));
 	it->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	it->wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -153,6 +258,7 @@ err:
 		close(it->wake.fd);
 	if (it->epoll_fd >= 0)
 		close(it->epoll_fd);
+	signaller_destroy(&it->signaller);
 	free(it->source);
 	return ret;
 }
@@ -174,6 +280,7 @@ void iothread_stop(struct iothread *it)
 	pthread_join(it->thread, NULL);
 	close(it->wake.fd);
 	close(it->epoll_fd);
+	signaller_destroy(&it->signaller);
 	free(it->source);
 	sem_destroy(&it->call_done);
 	pthread_mutex_destroy(&it->call_lock);
@@ -238,4 +345,78 @@ static void sample(void *arg)
 void iothread_sample(struct iothread *it)
 {
 	iothread_call(it, sample, it);
+}
+
+/* The two counters are not of one instant, so the difference can be off by one below 0. */
+static uint64_t suppressed_calls(const struct iothread_stats *s)
+{
+	uint64_t calls = counter_get(&s->calls), batches = counter_get(&s->batches);
+
+	return batches > calls ? batches - calls : 0;
+}
+
+/* null for one without an end */
+static void window(struct json *w, const char *key, const counter_t *c)
+{
+	if (counter_get(c) == POLL_FOREVER)
+		json_str(w, key, NULL);
+	else
+		json_counter(w, key, c);
+}
+
+static void polling(struct json *w, const struct iothread_stats *s)
+{
+	json_counter(w, "turns", &s->turns);
+	json_counter(w, "poll_ns", &s->poll_ns);
+	json_counter(w, "poll_hits", &s->poll_hits);
+	json_counter(w, "poll_misses", &s->poll_misses);
+	json_counter(w, "yields", &s->yields);
+	json_counter(w, "waits", &s->waits);
+	json_counter(w, "wakeups", &s->wakeups);
+	json_counter(w, "sleeps", &s->sleeps);
+
+	json_open_object(w, "window_ns");
+	window(w, "now", &s->window_now);
+	window(w, "min", &s->window_min);
+	window(w, "max", &s->window_max);
+	json_close_object(w);
+
+	json_open_object(w, "source_window_ns");
+	json_counter(w, "min", &s->source_window_min);
+	json_counter(w, "max", &s->source_window_max);
+	json_close_object(w);
+
+	json_open_object(w, "notifications");
+	json_counter(w, "received", &s->kicks);
+	json_counter(w, "noticed", &s->noticed);
+	json_counter(w, "sent", &s->calls);
+	json_u64(w, "suppressed", suppressed_calls(s));
+	json_close_object(w);
+}
+
+/**
+ * iothread_stats_json - write an iothread's own figures
+ * @w: the writer, inside an object
+ * @it: the iothread; it may go on counting meanwhile
+ */
+void iothread_stats_json(struct json *w, const struct iothread *it)
+{
+	const struct iothread_stats *s = &it->stats;
+	char cpus[256] = "";
+
+	format_cpu_list(&it->cpus, cpus, sizeof(cpus));
+	json_str(w, "name", it->name);
+	json_counter(w, "tid", &s->tid);
+	json_str(w, "cpus", *cpus ? cpus : NULL);
+	polling(w, s);
+
+	json_open_object(w, "cpu");
+	json_counter(w, "user_ns", &s->user_ns);
+	json_counter(w, "system_ns", &s->system_ns);
+	json_close_object(w);
+
+	json_open_object(w, "switches");
+	json_counter(w, "voluntary", &s->voluntary);
+	json_counter(w, "involuntary", &s->involuntary);
+	json_close_object(w);
 }

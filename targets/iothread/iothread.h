@@ -7,13 +7,15 @@
 #include <semaphore.h>
 #include <stdbool.h>
 #include <sys/types.h>
+#include "base/alloc.h"
 #include "base/counter.h"
 #include "base/crowd.h"
 #include "targets/iothread/guard.h"
 #include "targets/iothread/poll-policy.h"
-#include "targets/stats.h"
 
+struct channel;
 struct event_source;
+struct json;
 
 /**
  * struct event_source_ops - what the loop asks of a source of work
@@ -82,6 +84,36 @@ struct deferred {
 	bool queued;
 };
 
+/**
+ * struct iothread_stats - what one iothread counts about itself
+ *
+ * Written by its thread, read by any.
+ */
+struct iothread_stats {
+	counter_t turns;		/* of the event loop */
+	counter_t poll_ns;
+	counter_t poll_hits;		/* polling phases that found work */
+	counter_t poll_misses;		/* polling phases that ran out */
+	counter_t yields;		/* polling for ever, to others that wanted the CPU */
+	counter_t waits;		/* for events, however long; most may be there already */
+	counter_t wakeups;		/* waits that ended with work */
+	counter_t sleeps;		/* waits in which the thread slept: as iothread_sample() saw it */
+	counter_t window_now;
+	counter_t window_min;
+	counter_t window_max;
+	counter_t source_window_min;	/* of those polled now, where each source has a window */
+	counter_t source_window_max;
+	counter_t kicks;		/* notifications that drivers sent: as iothread_sample() saw them */
+	counter_t noticed;		/* of drivers and clients, that ended a wait */
+	counter_t calls;		/* notifications sent */
+	counter_t batches;		/* returned to drivers, with or without a call */
+	counter_t tid;
+	counter_t user_ns;		/* CPU time and switches: as iothread_sample() saw them */
+	counter_t system_ns;
+	counter_t voluntary;
+	counter_t involuntary;
+};
+
 #define IOTHREAD_SOURCES	4096
 
 /**
@@ -113,6 +145,8 @@ struct iothread {
 	uint64_t idle_ns;		/* when the first of those polled may have been idle too long */
 	int epoll_fd;
 	struct guard guard;		/* of calls that a peer could make wait */
+	struct signaller signaller;	/* the way to make them all the same; opened when first needed */
+	struct channel *channel;	/* its way to the backends; see channel_start() */
 	struct deferred *deferred;
 	uint64_t wakeup_cost_ns;	/* CPU time to burn after a sleep */
 	uint64_t forever_since;		/* polls for ever since then, by the clock; 0 while it does not */
@@ -127,13 +161,14 @@ struct iothread {
 	void *call_arg;
 	sem_t call_done;
 	bool stop;
-};
+} __attribute__((aligned(THREAD_ALIGN)));
 
 int iothread_start(struct iothread *it, unsigned int index, const cpu_set_t *cpus,
 		   const struct poll_policy *policy);
 void iothread_stop(struct iothread *it);
 void iothread_call(struct iothread *it, void (*fn)(void *arg), void *arg);
 void iothread_sample(struct iothread *it);
+void iothread_stats_json(struct json *w, const struct iothread *it);
 int iothread_add_source(struct iothread *it, struct event_source *s);
 void iothread_watch_source(struct iothread *it, struct event_source *s, uint32_t events);
 void iothread_remove_source(struct iothread *it, struct event_source *s);

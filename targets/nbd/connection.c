@@ -37,7 +37,7 @@ void nbd_conn_fail(struct nbd_conn *c, const char *fmt, ...)
 		vsnprintf(c->why, sizeof(c->why), fmt, ap);
 		va_end(ap);
 	}
-	iothread_defer(&c->lane->it, &c->flush);
+	iothread_defer(c->it, &c->flush);
 }
 
 /**
@@ -78,7 +78,7 @@ static void watch_for_room(struct nbd_conn *c, bool on)
 	if (c->tx.watched == on)
 		return;
 	c->tx.watched = on;
-	iothread_watch_source(&c->lane->it, &c->source, EVENTS | (on ? EPOLLOUT : 0));
+	iothread_watch_source(c->it, &c->source, EVENTS | (on ? EPOLLOUT : 0));
 }
 
 static bool conn_arm(struct event_source *s)
@@ -117,7 +117,7 @@ static void conn_dispatch(struct event_source *s)
 		nbd_receive(c);
 	nbd_take_requests(c);
 	if (unlikely(c->tx.stuck || c->rx.ended || c->rx.hung_up))
-		iothread_defer(&c->lane->it, &c->flush);
+		iothread_defer(c->it, &c->flush);
 }
 
 static const struct event_source_ops conn_ops = {
@@ -135,7 +135,7 @@ static void cancel_requests(struct nbd_conn *c)
 	for (unsigned int i = 0; c->in_flight && i < c->slots.touched; i++) {
 		struct nbd_slot *s = &c->slots.slot[i];
 
-		if (s->in_flight && channel_cancel(&c->lane->channel, &s->r)) {
+		if (s->in_flight && channel_cancel(c->it->channel, &s->r)) {
 			s->in_flight = false;
 			c->in_flight--;
 		}
@@ -154,7 +154,7 @@ static void hurry_requests(struct nbd_conn *c)
 		struct nbd_slot *s = &c->slots.slot[i];
 
 		if (s->in_flight)
-			channel_hurry(&c->lane->channel, &s->r, until);
+			channel_hurry(c->it->channel, &s->r, until);
 	}
 }
 
@@ -181,7 +181,7 @@ static void stop_looking(struct nbd_conn *c)
 	if (c->removed)
 		return;
 	c->removed = true;
-	iothread_remove_source(&c->lane->it, &c->source);
+	iothread_remove_source(c->it, &c->source);
 }
 
 /* Requests that had to wait can go on, when the loop comes round and something was given back. */
@@ -257,36 +257,36 @@ struct start {
 static void start_in_thread(void *arg)
 {
 	struct start *s = arg;
-	struct lane *lane = s->c->lane;
+	struct iothread *it = s->c->it;
 
-	s->ret = channel_reserve(&lane->channel, NBD_SLOTS);
+	s->ret = channel_reserve(it->channel, NBD_SLOTS);
 	if (s->ret)
 		return;
-	s->ret = iothread_add_source(&lane->it, &s->c->source);
+	s->ret = iothread_add_source(it, &s->c->source);
 	if (s->ret) {
-		channel_release(&lane->channel, NBD_SLOTS);
+		channel_release(it->channel, NBD_SLOTS);
 		return;
 	}
-	iothread_watch_source(&lane->it, &s->c->source, EVENTS);
+	iothread_watch_source(it, &s->c->source, EVENTS);
 	if (s->c->rights)
-		guard_watch(&lane->it.guard, pthread_self());
+		guard_watch(&it->guard, pthread_self());
 }
 
 /**
  * nbd_conn_start - let an iothread serve a connection
  * @c: the connection
- * @lane: the iothread
+ * @it: the iothread
  *
  * Return: 0 or a negative errno.
  */
-int nbd_conn_start(struct nbd_conn *c, struct lane *lane)
+int nbd_conn_start(struct nbd_conn *c, struct iothread *it)
 {
 	struct start s = { .c = c };
 
-	c->lane = lane;
-	c->trace = lane->channel.trace;
-	c->in_place = !lane->channel.config.aio && c->disk->backend->align <= 1;
-	iothread_call(&lane->it, start_in_thread, &s);
+	c->it = it;
+	c->trace = it->channel->trace;
+	c->in_place = !it->channel->config.aio && c->disk->backend->align <= 1;
+	iothread_call(it, start_in_thread, &s);
 	return s.ret;
 }
 
@@ -301,7 +301,7 @@ static void finish_in_thread(void *arg)
 		nbd_receive(c);
 	nbd_take_requests(c);
 	c->rx.ended = true;
-	iothread_defer(&c->lane->it, &c->flush);
+	iothread_defer(c->it, &c->flush);
 }
 
 /**
@@ -310,7 +310,7 @@ static void finish_in_thread(void *arg)
  */
 void nbd_conn_finish(struct nbd_conn *c)
 {
-	iothread_call(&c->lane->it, finish_in_thread, c);
+	iothread_call(c->it, finish_in_thread, c);
 }
 
 static void hurry_in_thread(void *arg)
@@ -328,16 +328,16 @@ static void hurry_in_thread(void *arg)
  */
 void nbd_conn_hurry(struct nbd_conn *c)
 {
-	iothread_call(&c->lane->it, hurry_in_thread, c);
+	iothread_call(c->it, hurry_in_thread, c);
 }
 
 static void release_in_thread(void *arg)
 {
 	struct nbd_conn *c = arg;
 
-	channel_release(&c->lane->channel, NBD_SLOTS);
+	channel_release(c->it->channel, NBD_SLOTS);
 	if (c->rights)
-		guard_unwatch(&c->lane->it.guard);
+		guard_unwatch(&c->it->guard);
 }
 
 /**
@@ -348,7 +348,7 @@ void nbd_conn_wait(struct nbd_conn *c)
 {
 	while (sem_wait(&c->over) < 0 && errno == EINTR)
 		;
-	iothread_call(&c->lane->it, release_in_thread, c);
+	iothread_call(c->it, release_in_thread, c);
 }
 
 /**

@@ -5,7 +5,7 @@
 #include <endian.h>
 #include <semaphore.h>
 #include "base/cpu.h"
-#include "targets/lane.h"
+#include "targets/backend/channel.h"
 #include "targets/nbd/disk.h"
 #include "targets/nbd/slot.h"
 
@@ -82,7 +82,7 @@ struct nbd_tx {
 /**
  * struct nbd_conn - a connection in transmission, an event source of one iothread
  * @source: the event source; its fd is the socket
- * @lane: whose it is
+ * @it: whose it is
  * @trace: where the iothread writes down what happens, NULL without a trace
  * @number: what the connection is called there
  * @disk: what is exported
@@ -103,7 +103,7 @@ struct nbd_tx {
  */
 struct nbd_conn {
 	struct event_source source;
-	struct lane *lane;
+	struct iothread *it;
 	struct trace_ring *trace;
 	uint16_t number;
 	const struct nbd_disk *disk;
@@ -126,7 +126,7 @@ struct nbd_conn {
 
 struct nbd_conn *nbd_conn_new(int sock, const struct nbd_disk *disk,
 			      const struct nbd_agreed *agreed);
-int nbd_conn_start(struct nbd_conn *c, struct lane *lane);
+int nbd_conn_start(struct nbd_conn *c, struct iothread *it);
 void nbd_conn_finish(struct nbd_conn *c);
 void nbd_conn_hurry(struct nbd_conn *c);
 void nbd_conn_wait(struct nbd_conn *c);
@@ -151,7 +151,7 @@ static inline void nbd_note(struct nbd_conn *c, enum trace_event event, uint64_t
 
 static inline struct iothread_stats *nbd_stats(struct nbd_conn *c)
 {
-	return &c->lane->it.stats;
+	return &c->it->stats;
 }
 
 #endif

@@ -26,7 +26,7 @@ _Static_assert(NBD_RX <= SLICE_BYTES, "no slices of what is in the receive buffe
  */
 static ssize_t receive_guarded(struct nbd_conn *c, struct msghdr *mh)
 {
-	struct guard *g = &c->lane->it.guard;
+	struct guard *g = &c->it->guard;
 	unsigned int entered;
 	ssize_t n;
 
@@ -127,7 +127,7 @@ static void submit(struct nbd_conn *c, struct nbd_slot *s)
 {
 	s->r.backend = c->disk->backend;
 	s->r.done = request_done;
-	if (channel_submit(&c->lane->channel, &s->r)) {
+	if (channel_submit(c->it->channel, &s->r)) {
 		nbd_reply(c, s);
 		return;
 	}
@@ -179,7 +179,7 @@ static size_t room_needed(const struct nbd_slot *s)
 
 static void start(struct nbd_conn *c, struct nbd_slot *s, int err, bool one_extent)
 {
-	counter_add(&nbd_stats(c)->requests[s->r.kind], 1);
+	counter_add(&c->it->channel->stats.requests[s->r.kind], 1);
 	if (unlikely(err)) {
 		if (s->type == NBD_CMD_WRITE)
 			c->rx.skip = s->r.len;
@@ -291,7 +291,7 @@ void nbd_take_requests(struct nbd_conn *c)
 	rx->fresh = false;
 	rx->resume = false;
 	rx->turn_bytes = 0;
-	channel_turn(&c->lane->channel);
+	channel_turn(c->it->channel);
 	if (rx->filling && !rx->missing) {
 		submit(c, rx->filling);
 		rx->filling = NULL;
@@ -306,7 +306,7 @@ void nbd_take_requests(struct nbd_conn *c)
 	}
 	make_room(rx);
 	if (taken)
-		hist_add(&nbd_stats(c)->batch, taken);
+		hist_add(&c->it->channel->stats.batch, taken);
 }
 
 /**

@@ -14,7 +14,7 @@
  */
 void nbd_reply(struct nbd_conn *c, struct nbd_slot *s)
 {
-	struct iothread_stats *stats = nbd_stats(c);
+	struct channel_stats *stats = &c->it->channel->stats;
 
 	nbd_note(c, TRACE_DONE, s->cookie);
 	if (likely(!s->r.result))
@@ -24,7 +24,7 @@ void nbd_reply(struct nbd_conn *c, struct nbd_slot *s)
 	s->next = NULL;
 	*c->tx.done_end = s;
 	c->tx.done_end = &s->next;
-	iothread_defer(&c->lane->it, &c->flush);
+	iothread_defer(c->it, &c->flush);
 }
 
 static struct nbd_chunk chunk(const struct nbd_slot *s, uint16_t type, uint32_t len)

@@ -70,14 +70,14 @@ static bool publish(struct nbd_client *client, struct nbd_conn *conn)
 	return !finish;
 }
 
-static struct lane *choose_lane(struct nbd_server *s)
+static struct iothread *choose_iothread(struct nbd_server *s)
 {
 	unsigned int n;
 
 	pthread_mutex_lock(&s->lock);
-	n = s->next_lane++ % s->nr_lanes;
+	n = s->next_iothread++ % s->nr_iothreads;
 	pthread_mutex_unlock(&s->lock);
-	return &s->lanes[n];
+	return &s->iothreads[n];
 }
 
 static void transmission(struct nbd_client *client, const struct nbd_agreed *agreed)
@@ -89,7 +89,7 @@ static void transmission(struct nbd_client *client, const struct nbd_agreed *agr
 	if (conn) {
 		conn->number = client->id;
 		conn->rights = s->listener.is_unix && !s->listener.no_rights;
-		ret = nbd_conn_start(conn, choose_lane(s));
+		ret = nbd_conn_start(conn, choose_iothread(s));
 	}
 
 	if (ret) {
@@ -266,14 +266,14 @@ static int start_client(struct nbd_server *s, int sock)
 
 /**
  * nbd_server_start - get ready for clients
- * @s: the server, its listener, disk and lanes filled in
+ * @s: the server, its listener, disk and iothreads filled in
  */
 void nbd_server_start(struct nbd_server *s)
 {
 	pthread_condattr_t attr;
 
 	/* the connections, and what the target has itself */
-	listener_raise_fd_limit(s->max_clients + NBD_REFUSED_MAX + 16 * s->nr_lanes + 64);
+	listener_raise_fd_limit(s->max_clients + NBD_REFUSED_MAX + 16 * s->nr_iothreads + 64);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -3,7 +3,7 @@
 #define TARGETS_NBD_SERVER_H
 
 #include <pthread.h>
-#include "targets/lane.h"
+#include "targets/backend/channel.h"
 #include "targets/listen.h"
 #include "targets/nbd/disk.h"
 
@@ -20,22 +20,22 @@ struct nbd_client;
  * @listener: where they come in; opened before nbd_server_start()
  * @disk: what is exported
  * @max_clients: how many may be served at once
- * @lanes: who serves the connections
- * @nr_lanes: how many they are
+ * @iothreads: who serves the connections
+ * @nr_iothreads: how many they are
  * @lock: covers all below
  * @changed: a client has gone
  * @clients: those that have not gone, the latest first
  * @nr_clients: how many they are
  * @nr_leaving: those that have given way
  * @next_id: number of the next one
- * @next_lane: who serves the next one
+ * @next_iothread: who serves the next one
  */
 struct nbd_server {
 	struct listener listener;
 	struct nbd_disk disk;
 	unsigned int max_clients;
-	struct lane *lanes;
-	unsigned int nr_lanes;
+	struct iothread *iothreads;
+	unsigned int nr_iothreads;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -43,7 +43,7 @@ struct nbd_server {
 	unsigned int nr_clients;
 	unsigned int nr_leaving;
 	unsigned int next_id;
-	unsigned int next_lane;
+	unsigned int next_iothread;
 };
 
 void nbd_server_start(struct nbd_server *s);

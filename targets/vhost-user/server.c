@@ -23,7 +23,7 @@ int server_listen(struct server *s, const char *path)
 	int ret;
 
 	/* kick, call and error of each queue, the connection, and what the target has itself */
-	listener_raise_fd_limit(s->max_sessions * (3 * s->num_queues + 1) + 16 * s->nr_lanes + 64);
+	listener_raise_fd_limit(s->max_sessions * (3 * s->num_queues + 1) + 16 * s->nr_iothreads + 64);
 	ret = listener_open_unix(&s->listener, path, true);
 	if (ret)
 		return ret;

@@ -22,9 +22,9 @@ struct session;
  * @num_queues: most queues of a session
  * @queue_size: most entries of a queue
  * @max_memory: most bytes that a front end may share
- * @lanes: who serves the queues
- * @nr_lanes: how many they are
- * @map: the lane of each queue, starting over after @nr_map
+ * @iothreads: who serves the queues
+ * @nr_iothreads: how many they are
+ * @map: the iothread of each queue, starting over after @nr_map
  * @nr_map: entries of @map; 0 for round robin over devices and queues
  * @lock: covers all below, and what sessions say that it does
  * @changed: a session has stopped a queue, or gone
@@ -41,8 +41,8 @@ struct server {
 	unsigned int num_queues;
 	unsigned int queue_size;
 	uint64_t max_memory;
-	struct lane *lanes;
-	unsigned int nr_lanes;
+	struct iothread *iothreads;
+	unsigned int nr_iothreads;
 	const uint16_t *map;
 	unsigned int nr_map;
 

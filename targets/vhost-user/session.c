@@ -173,13 +173,13 @@ static int open_record(struct session *s, unsigned int index)
 				s->inflight.host + index * s->inflight_room);
 }
 
-static struct lane *lane_of(const struct session *s, unsigned int index)
+static struct iothread *iothread_of(const struct session *s, unsigned int index)
 {
 	const struct server *srv = s->server;
 
 	if (srv->nr_map)
-		return &srv->lanes[srv->map[index % srv->nr_map]];
-	return &srv->lanes[(s->id + index) % srv->nr_lanes];
+		return &srv->iothreads[srv->map[index % srv->nr_map]];
+	return &srv->iothreads[(s->id + index) % srv->nr_iothreads];
 }
 
 static int start_vring(struct session *s, unsigned int index)
@@ -211,7 +211,7 @@ static int start_vring(struct session *s, unsigned int index)
 	if (!ret)
 		ret = open_record(s, index);
 	if (!ret)
-		ret = queue_start(q, lane_of(s, index), v->base);
+		ret = queue_start(q, iothread_of(s, index), v->base);
 	if (ret) {
 		vq_inflight_close(&v->inflight);
 		server_stopped(s);

@@ -24,7 +24,7 @@
 
 static struct server server;
 static struct backend backend;
-static struct lane lane;
+static struct iothread iothread;
 static int memory_fd, event_fd;
 
 static void set_up_once(void)
@@ -34,7 +34,7 @@ static void set_up_once(void)
 	struct poll_policy policy;
 	cpu_set_t any;
 
-	if (server.lanes)
+	if (server.iothreads)
 		return;
 	CPU_ZERO(&any);
 	poll_policy_init(&policy, &(struct poll_config) { .mode = POLL_OFF });
@@ -42,14 +42,14 @@ static void set_up_once(void)
 	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (memory_fd < 0 || event_fd < 0 || ftruncate(memory_fd, MEMORY) ||
 	    backend_open(&backend, &disk) ||
-	    lane_start(&lane, 0, &any, &policy, &through))
+	    iothread_start(&iothread, 0, &any, &policy) || channel_start(&iothread, &through))
 		abort();
 	blk_device_init(&server.dev, &backend, 512, false, QUEUES);
 	server.num_queues = QUEUES;
 	server.queue_size = 64;
 	server.max_memory = 16 * MEMORY;
-	server.lanes = &lane;
-	server.nr_lanes = 1;
+	server.iothreads = &iothread;
+	server.nr_iothreads = 1;
 	server.max_memory = 1 << 30;
 	/* It is no news here why a client is dropped. */
 	client_lines_silent = true;

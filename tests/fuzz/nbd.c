@@ -30,7 +30,7 @@
 
 static struct nbd_server server;
 static struct backend backend;
-static struct lane lane;
+static struct iothread iothread;
 
 /* struct stream - what the client sends */
 struct stream {
@@ -51,20 +51,21 @@ static void set_up_once(void)
 	char path[64];
 	cpu_set_t any;
 
-	if (server.lanes)
+	if (server.iothreads)
 		return;
 	CPU_ZERO(&any);
 	poll_policy_init(&policy, &(struct poll_config) { .mode = POLL_OFF });
 	snprintf(path, sizeof(path), "/tmp/fuzz-nbd.%d", (int)getpid());
-	if (backend_open(&backend, &ram) || lane_start(&lane, 0, &any, &policy, &channel) ||
+	if (backend_open(&backend, &ram) || iothread_start(&iothread, 0, &any, &policy) ||
+	    channel_start(&iothread, &channel) ||
 	    listener_open_unix(&server.listener, path, false))
 		abort();
 	atexit(remove_socket);
 	server.disk = (struct nbd_disk) {
 		.backend = &backend, .name = "name", .description = "", .block_size = 512,
 	};
-	server.lanes = &lane;
-	server.nr_lanes = 1;
+	server.iothreads = &iothread;
+	server.nr_iothreads = 1;
 	server.max_clients = 256;
 	nbd_server_start(&server);
 	/* It says why it drops a client, which here is no news. */

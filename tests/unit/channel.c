@@ -11,12 +11,12 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "targets/lane.h"
+#include "targets/backend/channel.h"
 
 #define MANY	1000
 
 static struct backend backend;
-static struct lane lane;
+static struct iothread it;
 static struct blk_request request[MANY];
 static bool at_once[MANY];
 static bool has_model;
@@ -32,19 +32,19 @@ static void submit_all(void *arg)
 {
 	unsigned int nr = *(unsigned int *)arg;
 
-	channel_reserve(&lane.channel, nr);
-	has_model = lane.channel.model;
+	channel_reserve(it.channel, nr);
+	has_model = it.channel->model;
 	for (unsigned int i = 0; i < nr; i++) {
 		request[i] = (struct blk_request) {
 			.backend = &backend, .kind = REQ_FLUSH, .done = done,
 		};
-		at_once[i] = channel_submit(&lane.channel, &request[i]);
+		at_once[i] = channel_submit(it.channel, &request[i]);
 	}
 }
 
 static void release_all(void *arg)
 {
-	channel_release(&lane.channel, *(unsigned int *)arg);
+	channel_release(it.channel, *(unsigned int *)arg);
 }
 
 /* Send @nr requests through a channel and wait for those that were not done at once */
@@ -59,14 +59,16 @@ static void run(const struct channel_config *config, unsigned int nr)
 	poll_policy_init(&off, &(struct poll_config) { .mode = POLL_OFF });
 	atomic_store(&finished, 0);
 	assert_int_equal(backend_open(&backend, &disk), 0);
-	assert_int_equal(lane_start(&lane, 0, &any, &off, config), 0);
-	iothread_call(&lane.it, submit_all, &nr);
+	assert_int_equal(iothread_start(&it, 0, &any, &off), 0);
+	assert_int_equal(channel_start(&it, config), 0);
+	iothread_call(&it, submit_all, &nr);
 	for (unsigned int i = 0; i < nr; i++)
 		later += !at_once[i];
 	while (atomic_load(&finished) < later)
 		usleep(1000);
-	iothread_call(&lane.it, release_all, &nr);
-	lane_stop(&lane);
+	iothread_call(&it, release_all, &nr);
+	channel_stop(&it);
+	iothread_stop(&it);
 	backend_close(&backend);
 }
 

@@ -150,7 +150,7 @@ static void all_requests(uint64_t features)
 	assert_int_equal(t.backend.mem[8192], 0);
 	assert_int_equal(t.backend.mem[8192 + 1023], 0);
 	assert_int_equal(t.backend.mem[8192 + 1024], 0x5a);
-	assert_int_equal(counter_get(&t.iothread.stats.requests[REQ_FLUSH]), 1);
+	assert_int_equal(counter_get(&t.iothread.channel->stats.requests[REQ_FLUSH]), 1);
 
 	/* the slot a flush had is the next read's: header-only and data chains alternate */
 	for (unsigned int i = 0; i < 100; i++) {

@@ -48,7 +48,7 @@ static void test_drawn_messages(void **state)
 		usleep(1000);
 	assert_int_equal(count_fds(), before);
 	/* or no queue ever ran */
-	assert_true(counter_get(&lane.it.stats.requests[REQ_FLUSH]) > INPUTS / 3);
+	assert_true(counter_get(&iothread.channel->stats.requests[REQ_FLUSH]) > INPUTS / 3);
 }
 
 int main(void)

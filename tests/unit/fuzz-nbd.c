@@ -29,7 +29,7 @@ static unsigned int count_fds(void)
 
 static uint64_t count_requests(enum request_kind kind)
 {
-	return counter_get(&lane.it.stats.requests[kind]);
+	return counter_get(&iothread.channel->stats.requests[kind]);
 }
 
 static void test_drawn_clients(void **state)
@@ -59,7 +59,7 @@ static void test_drawn_clients(void **state)
 	assert_true(count_requests(REQ_READ) > INPUTS / 2);
 	assert_true(count_requests(REQ_WRITE) > INPUTS / 2);
 	assert_true(count_requests(REQ_BLOCK_STATUS) > INPUTS / 10);
-	assert_true(counter_get(&lane.it.stats.bytes[REQ_WRITE]) > (uint64_t)INPUTS * 512);
+	assert_true(counter_get(&iothread.channel->stats.bytes[REQ_WRITE]) > (uint64_t)INPUTS * 512);
 }
 
 static void do_nothing(int signo)

@@ -30,8 +30,8 @@ static void test_drawn_rings(void **state)
 	assert_true(served[0] > 10000 && served[1] > 10000);
 	for (unsigned int kind = 0; kind < REQ_KINDS; kind++)
 		if (kind != REQ_CACHE && kind != REQ_BLOCK_STATUS)
-			assert_true(counter_get(&iothread.stats.requests[kind]) > 100);
-	assert_true(counter_get(&iothread.stats.bytes[REQ_READ]) && counter_get(&iothread.stats.bytes[REQ_WRITE]));
+			assert_true(counter_get(&iothread.channel->stats.requests[kind]) > 100);
+	assert_true(counter_get(&iothread.channel->stats.bytes[REQ_READ]) && counter_get(&iothread.channel->stats.bytes[REQ_WRITE]));
 }
 
 int main(void)

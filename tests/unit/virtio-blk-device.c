@@ -91,9 +91,9 @@ static void test_read(void **state)
 	assert_memory_equal(data, backend.mem + 3 * 512, 4096);
 	assert_int_equal(req.written, 4097);
 	assert_ptr_equal(req.status_at, &status_byte);
-	assert_int_equal(counter_get(&iothread.stats.requests[REQ_READ]), 1);
-	assert_int_equal(counter_get(&iothread.stats.bytes[REQ_READ]), 4096);
-	assert_int_equal(counter_get(&iothread.stats.errors), 0);
+	assert_int_equal(counter_get(&iothread.channel->stats.requests[REQ_READ]), 1);
+	assert_int_equal(counter_get(&iothread.channel->stats.bytes[REQ_READ]), 4096);
+	assert_int_equal(counter_get(&iothread.channel->stats.errors), 0);
 }
 
 static void test_write(void **state)
@@ -103,7 +103,7 @@ static void test_write(void **state)
 	assert_int_equal(request(VIRTIO_BLK_T_OUT, SECTORS - 2, 1024, false), VIRTIO_BLK_S_OK);
 	assert_memory_equal(data, backend.mem + SIZE - 1024, 1024);
 	assert_int_equal(req.written, 1);
-	assert_int_equal(counter_get(&iothread.stats.bytes[REQ_WRITE]), 1024);
+	assert_int_equal(counter_get(&iothread.channel->stats.bytes[REQ_WRITE]), 1024);
 }
 
 /* The checks on the range are the same for both */
@@ -139,7 +139,7 @@ static void test_ranges(void **state)
 		/* nothing but the status was req.written by what failed */
 		assert_int_equal(req.written, 1);
 	}
-	assert_int_equal(counter_get(&iothread.stats.errors), errors);
+	assert_int_equal(counter_get(&iothread.channel->stats.errors), errors);
 }
 
 /* Data in the direction the request does not use is no data */
@@ -197,7 +197,7 @@ static void test_discard(void **state)
 	assert_int_equal(ranges(VIRTIO_BLK_T_DISCARD, two, 2), VIRTIO_BLK_S_OK);
 	assert_true(is_zero(5, 40) && is_zero(100, 1));
 	assert_false(is_zero(4, 1) || is_zero(45, 1) || is_zero(99, 1) || is_zero(101, 1));
-	assert_int_equal(counter_get(&iothread.stats.bytes[REQ_DISCARD]), 41 * 512);
+	assert_int_equal(counter_get(&iothread.channel->stats.bytes[REQ_DISCARD]), 41 * 512);
 	/* its only flag belongs to write zeroes */
 	assert_int_equal(one_range(VIRTIO_BLK_T_DISCARD, 0, 1, 1), VIRTIO_BLK_S_UNSUPP);
 	assert_false(is_zero(0, 1));
@@ -307,7 +307,7 @@ static void test_flush_reports(void **state)
 	backend.ops = &ops;
 	answer = -EIO;
 	assert_int_equal(request(VIRTIO_BLK_T_FLUSH, 0, 0, false), VIRTIO_BLK_S_IOERR);
-	assert_int_equal(counter_get(&iothread.stats.errors), 1);
+	assert_int_equal(counter_get(&iothread.channel->stats.errors), 1);
 	answer = -EOPNOTSUPP;
 	assert_int_equal(request(VIRTIO_BLK_T_FLUSH, 0, 0, false), VIRTIO_BLK_S_UNSUPP);
 	backend.ops = &ram_backend;
@@ -351,7 +351,7 @@ static void test_unknown_types(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		assert_int_equal(request(types[i], 0, 512, true), VIRTIO_BLK_S_UNSUPP);
-	assert_int_equal(counter_get(&iothread.stats.requests[REQ_UNSUPPORTED]), 11);
+	assert_int_equal(counter_get(&iothread.channel->stats.requests[REQ_UNSUPPORTED]), 11);
 }
 
 /* VIRTIO 1.2, 2.7.4.1: how a request is cut into pieces says nothing */
@@ -406,7 +406,7 @@ static void test_no_header(void **state)
 	start_chain(VIRTIO_BLK_T_IN, 0);
 	piece(&status_byte, 1, true);
 	assert_int_equal(execute(), VIRTIO_BLK_S_IOERR);
-	assert_int_equal(counter_get(&iothread.stats.errors), 2);
+	assert_int_equal(counter_get(&iothread.channel->stats.errors), 2);
 }
 
 static void test_config(void **state)
