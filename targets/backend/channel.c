@@ -44,6 +44,7 @@ static bool begin_slices(struct channel *c, struct blk_request *r)
 
 static void count_and_end(struct blk_request *r)
 {
+	r->channel->it->in_flight--;
 	hist_add(&r->channel->stats.service_ns, clock_ns() - r->taken_ns);
 	r->done(r);
 }
@@ -231,12 +232,12 @@ bool channel_cancel(struct channel *c, struct blk_request *r)
 {
 	if (r->slice.waits) {
 		cancel_slices(c, r);
-		return true;
+	} else if (!c->model || !model_cancel(c->model, r)) {
+		slice_stop(r);
+		return false;
 	}
-	if (c->model && model_cancel(c->model, r))
-		return true;
-	slice_stop(r);
-	return false;
+	c->it->in_flight--;
+	return true;
 }
 
 /**

@@ -115,8 +115,13 @@ static inline bool channel_turn_is_over(const struct channel *c)
  */
 static inline bool channel_submit(struct channel *c, struct blk_request *r)
 {
+	bool done;
+
 	c->turn_bytes += r->len;
-	return c->submit(c, r);
+	done = c->submit(c, r);
+	if (!done)
+		c->it->in_flight++;
+	return done;
 }
 
 int channel_open(struct channel *c, struct iothread *it, const struct channel_config *config);

@@ -148,6 +148,7 @@ struct iothread {
 	struct signaller signaller;	/* the way to make them all the same; opened when first needed */
 	struct channel *channel;	/* its way to the backends; see channel_start() */
 	struct deferred *deferred;
+	unsigned int in_flight;		/* requests at the backends, each to be finished here */
 	uint64_t wakeup_cost_ns;	/* CPU time to burn after a sleep */
 	uint64_t forever_since;		/* polls for ever since then, by the clock; 0 while it does not */
 	uint64_t worked_ns;		/* of that, estimated to be its handlers', and not accounted for yet */

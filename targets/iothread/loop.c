@@ -314,6 +314,34 @@ static void sleep_phase(struct iothread *it)
 		counter_add(&it->stats.wakeups, 1);
 }
 
+/*
+ * Sleep for the time in which nothing is expected, with notifications on: true when something
+ * came all the same. A kernel without epoll_pwait2() (before 5.11) polls instead.
+ */
+static bool nap(struct iothread *it)
+{
+	uint64_t start = clock_ns(), gone = start - it->now, late;
+	uint64_t ns = it->policy.sleep_ns > gone ? it->policy.sleep_ns - gone : 0;
+	const struct timespec timeout = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	struct epoll_event ev[EVENTS_MAX];
+	int n;
+
+	counter_add(&it->stats.waits, 1);
+	n = epoll_pwait2(it->epoll_fd, ev, EVENTS_MAX, &timeout, NULL);
+	if (unlikely(it->wakeup_cost_ns))
+		clock_burn(it->wakeup_cost_ns);
+	it->now = clock_ns();
+	if (n > 0) {
+		counter_add(&it->stats.wakeups, 1);
+		return hand_out(it, ev, n);
+	}
+	if (!n) {
+		late = it->now - start > ns ? it->now - start - ns : 0;
+		it->policy.late_ns += late / 8 - it->policy.late_ns / 8;
+	}
+	return false;
+}
+
 /* Whether one of those that are not polled, and not left to epoll either, has work */
 static bool others_have_work(struct iothread *it)
 {
@@ -331,6 +359,11 @@ static void wait_for_work(struct iothread *it)
 		found = others_have_work(it);
 	} else {
 		found = others_have_work(it);
+		if (!found && polls && it->policy.sleep_ns) {
+			found = arm_polled(it);
+			if (!found && nap(it))
+				return;
+		}
 		hit = !found && polls && poll_phase(it);
 	}
 
@@ -436,6 +469,10 @@ static void turn(struct iothread *it)
 	if (p->clocked)
 		it->now = clock_ns();
 	start = it->now;
+	if (p->begins) {
+		p->ops->begin(p, it->in_flight);
+		show_window(it);
+	}
 	if (p->idle_ns && it->now >= it->idle_ns)
 		drop_idle(it);
 

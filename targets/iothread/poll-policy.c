@@ -25,6 +25,7 @@ void poll_policy_init(struct poll_policy *p, const struct poll_config *config)
 		.config = *config,
 		.clock_every = 1,
 	};
+	p->begins = p->ops->begin;
 	p->learns = p->ops->learn;
 	if (p->ops->init)
 		p->ops->init(p);

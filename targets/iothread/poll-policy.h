@@ -21,7 +21,9 @@ struct poll_policy;
 	POLICY("adaptive", "QEMU up to 9", POLL_ADAPTIVE, poll_adaptive) \
 	POLICY("per-source", "QEMU 10", POLL_PER_SOURCE, poll_per_source) \
 	POLICY("weighted", "QEMU 2026", POLL_WEIGHTED, poll_weighted) \
-	POLICY("rate", "vhost 2014", POLL_RATE, poll_rate)
+	POLICY("rate", "vhost 2014", POLL_RATE, poll_rate) \
+	POLICY("inflight", "while requests are in flight", POLL_INFLIGHT, poll_inflight) \
+	POLICY("hybrid", "sleeps for most of the usual wait, then polls", POLL_HYBRID, poll_hybrid)
 
 #define NUMBER_POLICY(name, what, mode, ops)	mode,
 enum poll_mode {
@@ -69,6 +71,8 @@ struct poll_config {
  * @joins: a source that was not polled turned out to have work, at @now_ns: whether to
  *	poll it from now on
  * @changed: other sources than before are polled now
+ * @begin: a wait begins with @in_flight requests at the backends: set policy->window_ns and
+ *	policy->sleep_ns for it
  * @learn: a wait is over; those of the @nr polled sources that ended it are marked ready, and
  *	their handlers have not run yet
  */
@@ -77,8 +81,28 @@ struct poll_policy_ops {
 	bool (*at_once)(const struct event_source *s);
 	bool (*joins)(struct poll_policy *p, struct event_source *s, uint64_t now_ns);
 	void (*changed)(struct poll_policy *p, struct event_source *const *polled, unsigned int nr);
+	void (*begin)(struct poll_policy *p, unsigned int in_flight);
 	void (*learn)(struct poll_policy *p, struct event_source *const *polled, unsigned int nr,
 		      uint64_t waited_ns);
+};
+
+/* Of POLL_HYBRID: octaves of waits from 1 us on, in eight buckets each, one below and one above */
+#define POLL_WAITS_FIRST	10
+#define POLL_WAITS_OCTAVES	20
+#define POLL_WAITS_BUCKETS	(2 + 8 * POLL_WAITS_OCTAVES)
+
+/**
+ * struct poll_waits - what POLL_HYBRID knows of one kind of waits
+ * @count: waits by their length, old ones with less weight
+ * @total: sum of these
+ * @sleep_ns: how long to sleep in the next one
+ * @window_ns: how long to poll after that
+ */
+struct poll_waits {
+	uint32_t count[POLL_WAITS_BUCKETS];
+	uint32_t total;
+	uint64_t sleep_ns;
+	uint64_t window_ns;
 };
 
 /**
@@ -86,6 +110,8 @@ struct poll_policy_ops {
  * @ops: which policy (docs/poll-policies.md)
  * @config: its settings, those left to it filled in
  * @window_ns: how long to poll now: 0 for not one pass, POLL_FOREVER for always
+ * @sleep_ns: how long to sleep before that; 0 for not at all
+ * @late_ns: how late such a sleep ends, smoothed; kept by the loop
  * @source_min_ns: shortest window of a polled source, where each has its own
  * @source_max_ns: longest one
  * @idle_ns: a source without work for that long is polled no more; 0 for never
@@ -93,12 +119,17 @@ struct poll_policy_ops {
  * @one_by_one: a pass is one source, the next one each time
  * @deaf: whatever is not polled waits until the window is over
  * @clocked: the loop must read the clock before each wait
+ * @begins: @ops->begin is there
  * @learns: @ops->learn is there
+ * @waits: POLL_HYBRID's, without and with requests in flight
+ * @waiting: which of these the wait is one of
  */
 struct poll_policy {
 	const struct poll_policy_ops *ops;
 	struct poll_config config;
 	uint64_t window_ns;
+	uint64_t sleep_ns;
+	uint64_t late_ns;
 	uint64_t source_min_ns;
 	uint64_t source_max_ns;
 	uint64_t idle_ns;
@@ -106,7 +137,10 @@ struct poll_policy {
 	bool one_by_one;
 	bool deaf;
 	bool clocked;
+	bool begins;
 	bool learns;
+	struct poll_waits waits[2];
+	struct poll_waits *waiting;
 };
 
 #define DECLARE_POLICY(name, what, mode, ops)	extern const struct poll_policy_ops ops;

@@ -4,7 +4,7 @@
 # and a client that comes late or takes its time loses nothing.
 . "$(dirname "$0")/target.sh"
 
-for poll in off busy fixed fixed-1024 adaptive per-source weighted rate; do
+for poll in off busy fixed fixed-1024 adaptive per-source weighted rate inflight hybrid; do
 	start --backend ram --size 16M --iothreads 2 --poll $poll --stats stats.json
 	stock_passes --rw=randwrite --verify=crc32c --bs=4k --size=1m \
 		--name=shallow --iodepth=1 --name=deep --iodepth=32 --offset=1m \

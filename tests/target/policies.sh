@@ -4,7 +4,7 @@
 # at once and with a delay; what is written is read back.
 . "$(dirname "$0")/../fio.sh"
 
-for poll in off busy fixed fixed-1024 adaptive per-source weighted rate; do
+for poll in off busy fixed fixed-1024 adaptive per-source weighted rate inflight hybrid; do
 	for delay in none exp:20us; do
 		start_target --backend ram --size 16M --poll $poll --delay $delay --num-queues 6 --iothreads 2
 		fio_passes_each 1 --rw=randwrite --bs=4k --verify=crc32c --number_ios=128 <<END

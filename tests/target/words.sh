@@ -44,7 +44,7 @@ done <<END
 --socket a --iothread-map -1|--iothread-map: .*a list of iothreads, counted from 0, such as 0,1,1
 --socket a --cpus 0,1000|--cpus: .0,1000. is not among the CPUs allowed here (.*0
 --socket a --cpus x|--cpus: .*list of CPUs
---socket a --poll always|--poll: .*off, busy, fixed, fixed-1024, adaptive, per-source, weighted, rate
+--socket a --poll always|--poll: .*off, busy, fixed, fixed-1024, adaptive, per-source, weighted, rate, inflight, hybrid
 --socket a --poll-max-ns 1h|--poll-max-ns: .*ns, us, ms
 --socket a --poll-grow 1|--poll-grow: .*2 and more
 --socket a --delay soon|--delay: .*fixed.*uniform.*exp.*lognormal

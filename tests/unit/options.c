@@ -167,7 +167,7 @@ static void test_bad_values(void **state)
 		  "--poll-shrink: '4294967296' is out of range (0 to 4294967295)");
 	parse_bad("--poll sometimes",
 		  "--poll: 'sometimes' is not one of off, busy, fixed, fixed-1024, "
-		  "adaptive, per-source, weighted, rate");
+		  "adaptive, per-source, weighted, rate, inflight, hybrid");
 	parse_bad("--poll-max-ns 1x",
 		  "--poll-max-ns: '1x' is not a time (a number with ns, us, ms or s)");
 	parse_bad("--poll-max-ns 11s",

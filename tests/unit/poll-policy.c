@@ -26,6 +26,7 @@ struct sim {
 	struct event_source *polled[SOURCES];
 	unsigned int nr;
 	uint64_t now;
+	unsigned int in_flight;
 };
 
 static void sim_init(struct sim *s, const struct poll_config *config)
@@ -52,6 +53,8 @@ static void changed(struct sim *s)
 /* A wait is over: the sources in @ready, one bit each, have work. */
 static void wait_ends(struct sim *s, uint64_t waited_ns, unsigned int ready)
 {
+	if (s->p.ops->begin)
+		s->p.ops->begin(&s->p, s->in_flight);
 	s->now += waited_ns;
 	for (unsigned int i = 0; i < SOURCES; i++) {
 		s->source[i].ready = ready & 1u << i;
@@ -166,6 +169,7 @@ static void test_who_is_polled_at_once(void **state)
 		[POLL_FIXED] = { true, true }, [POLL_ADAPTIVE] = { true, true },
 		[POLL_FIXED_1024] = { true, false }, [POLL_PER_SOURCE] = { false, false },
 		[POLL_WEIGHTED] = { false, false }, [POLL_RATE] = { false, false },
+		[POLL_INFLIGHT] = { true, true }, [POLL_HYBRID] = { true, true },
 	};
 
 	(void)state;
@@ -455,6 +459,69 @@ static void test_rate_never(void **state)
 	}
 }
 
+static void test_inflight(void **state)
+{
+	const struct poll_config config = { .mode = POLL_INFLIGHT, .max_ns = 1 };
+	struct sim s;
+
+	(void)state;
+	sim_init(&s, &config);
+	for (unsigned int i = 0; i < 10; i++) {
+		s.in_flight = i % 3;
+		wait_ends(&s, 1000 * i, 1);
+		assert_true(s.p.window_ns == (i % 3 ? POLL_FOREVER : 0));
+		assert_int_equal(s.p.sleep_ns, 0);
+	}
+}
+
+/* Waits from @least to @most ns, and what begins after them */
+static void hybrid_waits(struct sim *s, struct rng *r, unsigned int n, uint64_t least, uint64_t most)
+{
+	for (unsigned int i = 0; i < n; i++)
+		wait_ends(s, least + rng_below(r, most - least + 1), 1);
+	s->p.ops->begin(&s->p, s->in_flight);
+}
+
+static void test_hybrid(void **state)
+{
+	const struct poll_config config = { .mode = POLL_HYBRID, .max_ns = MAX };
+	uint64_t late;
+	struct sim s;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 1);
+	sim_init(&s, &config);
+	late = s.p.late_ns;
+	/* Nothing is known yet: as fixed */
+	hybrid_waits(&s, &r, 1, 50000, 50000);
+	assert_int_equal(s.p.window_ns, MAX);
+	assert_int_equal(s.p.sleep_ns, 0);
+	/* A device of 50 us: asleep for most of it, awake when it is done */
+	s.in_flight = 1;
+	hybrid_waits(&s, &r, 200, 50000, 52000);
+	assert_in_range(s.p.sleep_ns, 25000, 50000 - late);
+	assert_in_range(s.p.sleep_ns + s.p.window_ns, 52000, 25000 + MAX);
+	/* The driver's next request comes after 2 us; what the device takes has no say in that. */
+	s.in_flight = 0;
+	hybrid_waits(&s, &r, 2000, 1500, 2000);
+	assert_int_equal(s.p.sleep_ns, 0);
+	assert_in_range(s.p.window_ns, 2000, 4000);
+	s.in_flight = 2;
+	hybrid_waits(&s, &r, 1, 50000, 52000);
+	assert_true(s.p.sleep_ns > 0);
+	/* A faster device is noticed, and one whose times are anything is not polled. */
+	hybrid_waits(&s, &r, 5000, 20000, 21000);
+	assert_in_range(s.p.sleep_ns, 0, 20000 - late);
+	hybrid_waits(&s, &r, 5000, 1000, 400000);
+	assert_int_equal(s.p.window_ns, 0);
+	assert_int_equal(s.p.sleep_ns, 0);
+	/* Sleeps that end later begin to end earlier. */
+	s.p.late_ns = 4 * late;
+	hybrid_waits(&s, &r, 8000, 100000, 101000);
+	assert_in_range(s.p.sleep_ns, 0, 100000 - 4 * late);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +537,8 @@ int main(void)
 		cmocka_unit_test(test_weighted_long),
 		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_rate_never),
+		cmocka_unit_test(test_inflight),
+		cmocka_unit_test(test_hybrid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,8 @@ _QEMU = _WINDOW | {"poll-grow", "poll-shrink"}
 _RATE = {"poll-start-rate", "poll-stop-idle"}
 _POLLING = _QEMU | _RATE | {"poll-weight"}
 _USES = {"off": set(), "busy": set(), "fixed": _WINDOW, "fixed-1024": _WINDOW, "adaptive": _QEMU, "per-source": _QEMU,
-         "weighted": _QEMU | {"poll-weight"}, "rate": _RATE}
+         "weighted": _QEMU | {"poll-weight"}, "rate": _RATE,
+         "inflight": set(), "hybrid": _WINDOW}
 _DEFAULT = re.compile(r"\(default:? ([^\s,)]+)\)")
 
 
