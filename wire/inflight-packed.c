@@ -41,20 +41,21 @@ static unsigned int position(uint16_t index, uint8_t wrap, unsigned int num)
  * was under way has reached the driver is seen in the ring. Returns 2 * num for a record
  * that no device has written.
  */
-static unsigned int settle_batch(const struct inflight_packed *r, const struct packed_device *d,
-				 uint16_t *free_head)
+static unsigned int find_batch_end(const struct inflight_packed *r, const struct vq_device *d,
+				   uint16_t *free_head)
 {
-	unsigned int used = position(r->used_idx, r->used_wrap_counter, d->num);
-	unsigned int old = position(r->old_used_idx, r->old_used_wrap_counter, d->num);
+	unsigned int num = d->notify.num;
+	unsigned int used = position(r->used_idx, r->used_wrap_counter, num);
+	unsigned int old = position(r->old_used_idx, r->old_used_wrap_counter, num);
 	uint16_t flags;
 
 	*free_head = r->old_free_head;
-	if (used == 2 * d->num || old == 2 * d->num)
-		return 2 * d->num;
+	if (used == 2 * num || old == 2 * num)
+		return 2 * num;
 	if (used == old)
 		return old;
-	flags = ring_load16(&d->desc[packed_index(old, d->num)].flags, memory_order_acquire);
-	if ((flags & (PACKED_AVAIL | PACKED_USED)) == packed_avail_flags(old, d->num))
+	flags = ring_load16(&d->packed.desc[packed_index(old, num)].flags, memory_order_acquire);
+	if ((flags & (PACKED_AVAIL | PACKED_USED)) == packed_avail_flags(old, num))
 		return old;
 	*free_head = r->free_head;
 	return used;
@@ -117,13 +118,15 @@ static void link_free(struct vq_inflight *t, const bool *claimed)
  * A batch that has not reached the driver has left used descriptors behind, all but the
  * first of it. The driver would take them for answers once it gets there.
  */
-static void hide_unshown(const struct packed_device *d, unsigned int used, unsigned int in_flight)
+static void hide_unshown(const struct vq_device *d, unsigned int used, unsigned int in_flight)
 {
+	unsigned int num = d->notify.num;
+
 	for (unsigned int i = 0; i < in_flight; i++) {
-		unsigned int pos = packed_advance(used, i, d->num);
-		__virtio16 *flags = &d->desc[packed_index(pos, d->num)].flags;
+		unsigned int pos = packed_advance(used, i, num);
+		__virtio16 *flags = &d->packed.desc[packed_index(pos, num)].flags;
 		uint16_t now = ring_load16(flags, memory_order_relaxed);
-		uint16_t want = packed_avail_flags(pos, d->num);
+		uint16_t want = packed_avail_flags(pos, num);
 
 		if ((now & (PACKED_AVAIL | PACKED_USED)) != want)
 			ring_store16(flags, (now & ~(PACKED_AVAIL | PACKED_USED)) | want,
@@ -131,15 +134,16 @@ static void hide_unshown(const struct packed_device *d, unsigned int used, unsig
 	}
 }
 
-static int recover(struct vq_inflight *t, struct packed_device *d, bool *claimed,
+/* Returns how many requests are left, or a negative errno. */
+static int recover(struct vq_inflight *t, struct vq_device *d, bool *claimed,
 		   struct inflight_left *left)
 {
 	const struct inflight_packed_desc *desc = t->packed->desc;
-	unsigned int used, n = 0, in_flight = 0;
+	unsigned int num = d->notify.num, used, n = 0, in_flight = 0;
 	uint16_t free_head;
 
-	used = settle_batch(t->packed, d, &free_head);
-	if (used == 2 * d->num)
+	used = find_batch_end(t->packed, d, &free_head);
+	if (used == 2 * num)
 		return -EUCLEAN;
 	clear_free(t, free_head);
 	for (unsigned int i = 0; i < t->num; i++) {
@@ -149,45 +153,44 @@ static int recover(struct vq_inflight *t, struct packed_device *d, bool *claimed
 			continue;
 		count = claim(t, i, claimed);
 		in_flight += count;
-		if (!count || in_flight > d->num)
+		if (!count || in_flight > num)
 			return -EUCLEAN;
 		left[n++] = (struct inflight_left) { desc[i].counter, i };
 	}
 	hide_unshown(d, used, in_flight);
-	packed_device_resume(d, packed_advance(used, in_flight, d->num), used);
-	vq_inflight_order(t, left, n);
-	return 0;
+	vq_device_start(d, packed_advance(used, in_flight, num), used);
+	return n;
 }
 
 /**
- * inflight_packed_resume - begin to keep the record of a queue, or go on where it ends
+ * inflight_packed_begin - begin to keep the record of a queue, or go on where it ends
  * @t: the record, opened
- * @d: the queue, resumed; it is resumed once more where the record says
+ * @d: the queue, resumed; it is started once more where the record says
  * @from_record: go by what the record says, if it says something; else nothing is in flight
+ * @left: room for as many requests as the record has entries; set to those that are left
  *
- * Return: 0, -ENOMEM, or -EUCLEAN for a record that no device has written.
+ * Return: how many are left, -ENOMEM, or -EUCLEAN for a record that no device has written.
  */
-int inflight_packed_resume(struct vq_inflight *t, struct packed_device *d, bool from_record)
+int inflight_packed_begin(struct vq_inflight *t, struct vq_device *d, bool from_record,
+			  struct inflight_left *left)
 {
 	struct inflight_packed *r = t->packed;
 	bool *claimed = calloc(t->num, sizeof(*claimed));
-	struct inflight_left *left = calloc(t->num, sizeof(*left));
-	int ret = claimed && left ? 0 : -ENOMEM;
+	int n = 0;
 
-	if (!ret && from_record && r->version == INFLIGHT_VERSION)
-		ret = recover(t, d, claimed, left);
-	else if (!ret)
-		vq_inflight_order(t, left, 0);
-	if (!ret) {
+	if (!claimed)
+		return -ENOMEM;
+	if (from_record && r->version == INFLIGHT_VERSION)
+		n = recover(t, d, claimed, left);
+	if (n >= 0) {
 		link_free(t, claimed);
-		store_used(r, d->used, d->used, d->num);
+		store_used(r, d->used_idx, d->used_idx, d->notify.num);
 		r->desc_num = t->num;
 		step();
 		r->version = INFLIGHT_VERSION;
 	}
 	free(claimed);
-	free(left);
-	return ret;
+	return n;
 }
 
 /**
@@ -197,21 +200,21 @@ int inflight_packed_resume(struct vq_inflight *t, struct packed_device *d, bool 
  * @pos: where the request was in the ring
  * @c: the request; its entry is filled in
  */
-void inflight_packed_taken(struct vq_inflight *t, const struct packed_device *d, unsigned int pos,
+void inflight_packed_taken(struct vq_inflight *t, const struct vq_device *d, unsigned int pos,
 			   struct vq_chain *c)
 {
 	struct inflight_packed *r = t->packed;
-	unsigned int head = t->free, e = head;
+	unsigned int num = d->notify.num, head = t->free, e = head;
 
 	for (unsigned int i = 0; i < c->count; i++, e = t->next[e]) {
-		const volatile struct vring_packed_desc *from = &d->desc[packed_index(pos, d->num)];
+		const volatile struct vring_packed_desc *from = &d->packed.desc[packed_index(pos, num)];
 
 		r->desc[e].addr = le64toh(from->addr);
 		r->desc[e].len = le32toh(from->len);
 		r->desc[e].id = le16toh(from->id);
 		r->desc[e].flags = le16toh(from->flags);
 		t->last[head] = e;
-		pos = packed_advance(pos, 1, d->num);
+		pos = packed_advance(pos, 1, num);
 	}
 	r->desc[head].last = t->last[head];
 	r->desc[head].num = c->count;
@@ -227,16 +230,16 @@ void inflight_packed_taken(struct vq_inflight *t, const struct packed_device *d,
 }
 
 /**
- * inflight_packed_again - read a request that an earlier device left
+ * inflight_packed_read - read a request that an earlier device left
  * @t: the record
  * @d: the queue
  * @mem: the driver's memory
  * @entry: the request's first entry
  * @c: filled in
  *
- * Return: 0, or a negative errno as packed_device_pop() has it.
+ * Return: 0, or a negative errno as vq_device_pop() has it.
  */
-int inflight_packed_again(struct vq_inflight *t, const struct packed_device *d,
+int inflight_packed_read(struct vq_inflight *t, const struct vq_device *d,
 			  const struct guest_memory *mem, uint16_t entry, struct vq_chain *c)
 {
 	uint16_t e = entry;
@@ -250,7 +253,7 @@ int inflight_packed_again(struct vq_inflight *t, const struct packed_device *d,
 		const struct vring_packed_desc desc = {
 			.addr = from->addr, .len = from->len, .id = from->id, .flags = from->flags,
 		};
-		int ret = packed_device_add(d, mem, &desc, !c->count, c);
+		int ret = vq_packed_add(d, mem, &desc, !c->count, c);
 
 		if (ret)
 			return ret;
@@ -279,7 +282,7 @@ void inflight_packed_returned(struct vq_inflight *t, const struct vq_chain *c)
  * @t: the record, with what was returned in its batch
  * @d: the queue
  */
-void inflight_packed_show(struct vq_inflight *t, const struct packed_device *d)
+void inflight_packed_show(struct vq_inflight *t, const struct vq_device *d)
 {
 	struct inflight_packed *r = t->packed;
 
@@ -292,7 +295,7 @@ void inflight_packed_show(struct vq_inflight *t, const struct packed_device *d)
 	}
 	step();
 	r->free_head = t->free;
-	store_used(r, d->used, d->published, d->num);
+	store_used(r, d->used_idx, d->notify.published, d->notify.num);
 }
 
 /**
@@ -300,7 +303,7 @@ void inflight_packed_show(struct vq_inflight *t, const struct packed_device *d)
  * @t: the record
  * @d: the queue
  */
-void inflight_packed_shown(struct vq_inflight *t, const struct packed_device *d)
+void inflight_packed_shown(struct vq_inflight *t, const struct vq_device *d)
 {
 	struct inflight_packed *r = t->packed;
 
@@ -310,5 +313,5 @@ void inflight_packed_shown(struct vq_inflight *t, const struct packed_device *d)
 	t->nr_batch = 0;
 	step();
 	r->old_free_head = t->free;
-	store_used(r, d->used, d->used, d->num);
+	store_used(r, d->used_idx, d->used_idx, d->notify.num);
 }

@@ -47,7 +47,7 @@ unsigned int vq_inflight_entries(bool is_packed, size_t bytes)
 
 /**
  * vq_inflight_open - get ready to keep the record of a queue
- * @t: filled in; to be followed by inflight_split_resume() or inflight_packed_resume()
+ * @t: filled in; to be followed by vq_inflight_begin()
  * @is_packed: the queue is packed
  * @num: entries, at least as many as the queue has
  * @shared: vq_inflight_bytes() of shared memory; zero, or what an earlier device left
@@ -67,7 +67,7 @@ int vq_inflight_open(struct vq_inflight *t, bool is_packed, unsigned int num, vo
 		.batch = lists,
 		.next = lists + num,
 		.last = lists + 2 * num,
-		.again = lists + 3 * num,
+		.resubmit = lists + 3 * num,
 	};
 	return 0;
 }
@@ -89,19 +89,14 @@ static int by_counter(const void *a, const void *b)
 	return l->counter < r->counter ? -1 : l->counter > r->counter;
 }
 
-/**
- * vq_inflight_order - put what an earlier device left into the order it was taken in
- * @t: the record
- * @left: the requests, copied, as the front end could change the numbers meanwhile
- * @n: how many
- */
-void vq_inflight_order(struct vq_inflight *t, struct inflight_left *left, unsigned int n)
+/* Put what an earlier device left, of which @left is a copy, into the order it was taken in. */
+static void set_order(struct vq_inflight *t, struct inflight_left *left, unsigned int n)
 {
 	qsort(left, n, sizeof(*left), by_counter);
 	for (unsigned int i = 0; i < n; i++)
-		t->again[i] = left[i].entry;
-	t->nr_again = n;
-	t->next_again = 0;
+		t->resubmit[i] = left[i].entry;
+	t->nr_resubmit = n;
+	t->next_resubmit = 0;
 	t->nr_batch = 0;
 	t->counter = n ? left[n - 1].counter + 1 : 0;
 }
@@ -123,55 +118,88 @@ static int finish_split_batch(struct vq_inflight *t, uint16_t used_idx)
 	return 0;
 }
 
-/**
- * inflight_split_resume - begin to keep the record of a queue, or go on where it ends
- * @t: the record, opened
- * @d: the queue, resumed; it is resumed once more behind requests that are left
- * @recover: go by what the record says, if it says something; else nothing is in flight
- *
- * Return: 0, -ENOMEM, or -EUCLEAN for a record that no device has written.
- */
-int inflight_split_resume(struct vq_inflight *t, struct split_device *d, bool recover)
+static int begin_split(struct vq_inflight *t, struct vq_device *d, bool recover,
+		       struct inflight_left *left)
 {
 	struct inflight_split *r = t->split;
 	unsigned int n = 0;
-	struct inflight_left *left;
-	int ret = 0;
+	int ret;
 
 	recover = recover && r->version == INFLIGHT_VERSION;
-	left = calloc(t->num, sizeof(*left));
-	if (!left)
-		return -ENOMEM;
-	if (recover)
-		ret = finish_split_batch(t, d->used_idx);
-	for (unsigned int i = 0; i < t->num && !ret; i++) {
+	ret = recover ? finish_split_batch(t, d->used_idx) : 0;
+	if (ret)
+		return ret;
+	for (unsigned int i = 0; i < t->num; i++) {
 		if (!recover)
 			r->desc[i].inflight = 0;
 		if (!r->desc[i].inflight)
 			continue;
-		if (i >= d->num)
-			ret = -EUCLEAN;
+		if (i >= d->notify.num)
+			return -EUCLEAN;
 		left[n++] = (struct inflight_left) { r->desc[i].counter, i };
 	}
-	if (!ret) {
-		r->desc_num = t->num;
-		r->used_idx = d->used_idx;
-		step();
-		r->version = INFLIGHT_VERSION;
-		vq_inflight_order(t, left, n);
-		if (recover)
-			split_device_resume(d, d->used_idx + n);
-	}
-	free(left);
-	return ret;
+	r->desc_num = t->num;
+	r->used_idx = d->used_idx;
+	step();
+	r->version = INFLIGHT_VERSION;
+	if (recover)
+		vq_device_start(d, d->used_idx + n, d->used_idx);
+	return n;
 }
 
 /**
- * inflight_split_taken - note that a request has been taken
- * @t: the record
- * @head: the request
+ * vq_inflight_begin - keep the record of a queue from now on
+ * @t: the record, opened for the queue's format and at least its size
+ * @d: the queue, resumed, with nothing in flight; it is started once more behind requests that
+ *	are left
+ * @recover: go on where the record ends, if it says something, rather than where the queue has
+ *	been resumed
+ *
+ * Requests that an earlier device left are then found by vq_inflight_resubmit().
+ *
+ * Return: 0, -ENOMEM, or -EUCLEAN for a record that no device has written.
  */
-void inflight_split_taken(struct vq_inflight *t, uint16_t head)
+int vq_inflight_begin(struct vq_inflight *t, struct vq_device *d, bool recover)
+{
+	struct inflight_left *left = calloc(t->num, sizeof(*left));
+	int n;
+
+	if (!left)
+		return -ENOMEM;
+	n = d->notify.is_packed ? inflight_packed_begin(t, d, recover, left) :
+				  begin_split(t, d, recover, left);
+	if (n >= 0)
+		set_order(t, left, n);
+	free(left);
+	return n < 0 ? n : 0;
+}
+
+/**
+ * vq_inflight_resubmit - take the next of the requests that an earlier device left
+ * @t: the record
+ * @d: the queue
+ * @mem: the driver's memory
+ * @c: filled in
+ *
+ * Return: 1 with a request, 0 without, or a negative errno as vq_device_pop() has it.
+ */
+int vq_inflight_resubmit(struct vq_inflight *t, const struct vq_device *d,
+			 const struct guest_memory *mem, struct vq_chain *c)
+{
+	int ret;
+
+	if (t->next_resubmit == t->nr_resubmit)
+		return 0;
+	c->head = t->resubmit[t->next_resubmit];
+	ret = d->notify.is_packed ? inflight_packed_read(t, d, mem, c->head, c) :
+				    vq_split_read(d, mem, c);
+	if (ret)
+		return ret;
+	t->next_resubmit++;
+	return 1;
+}
+
+static void split_taken(struct vq_inflight *t, uint16_t head)
 {
 	struct inflight_split_desc *desc = &t->split->desc[head];
 
@@ -182,11 +210,30 @@ void inflight_split_taken(struct vq_inflight *t, uint16_t head)
 }
 
 /**
- * inflight_split_returned - note that a request has been returned, which the driver does not know
+ * vq_inflight_pop - take the next request of the ring, and note that it has been taken
  * @t: the record
- * @head: the request
+ * @d: the queue
+ * @mem: the driver's memory
+ * @c: filled in
+ *
+ * Return: what vq_device_pop() says.
  */
-void inflight_split_returned(struct vq_inflight *t, uint16_t head)
+int vq_inflight_pop(struct vq_inflight *t, struct vq_device *d, const struct guest_memory *mem,
+		    struct vq_chain *c)
+{
+	unsigned int pos = d->last_avail_idx;
+	int ret = vq_device_pop(d, mem, c);
+
+	if (ret <= 0)
+		return ret;
+	if (d->notify.is_packed)
+		inflight_packed_taken(t, d, pos, c);
+	else
+		split_taken(t, c->head);
+	return ret;
+}
+
+static void split_returned(struct vq_inflight *t, uint16_t head)
 {
 	struct inflight_split *r = t->split;
 
@@ -200,11 +247,23 @@ void inflight_split_returned(struct vq_inflight *t, uint16_t head)
 }
 
 /**
- * inflight_split_shown - note that the driver knows of all that was returned
+ * vq_inflight_push - return a request, and note it; the driver knows after vq_inflight_publish()
  * @t: the record
- * @used_idx: the used index it was shown
+ * @d: the queue
+ * @c: the request
+ * @written: bytes written into the request's memory
  */
-void inflight_split_shown(struct vq_inflight *t, uint16_t used_idx)
+void vq_inflight_push(struct vq_inflight *t, struct vq_device *d, const struct vq_chain *c,
+		      uint32_t written)
+{
+	vq_device_push(d, c, written);
+	if (d->notify.is_packed)
+		inflight_packed_returned(t, c);
+	else
+		split_returned(t, c->head);
+}
+
+static void split_shown(struct vq_inflight *t, uint16_t used_idx)
 {
 	step();
 	for (unsigned int i = 0; i < t->nr_batch; i++)
@@ -212,4 +271,27 @@ void inflight_split_shown(struct vq_inflight *t, uint16_t used_idx)
 	t->nr_batch = 0;
 	step();
 	t->split->used_idx = used_idx;
+}
+
+/**
+ * vq_inflight_publish - show the driver all requests returned so far, and note that it knows
+ * @t: the record
+ * @d: the queue
+ *
+ * Return: whether to call the driver now.
+ */
+bool vq_inflight_publish(struct vq_inflight *t, struct vq_device *d)
+{
+	bool call;
+
+	if (!vq_device_unpublished(d))
+		return false;
+	if (d->notify.is_packed)
+		inflight_packed_show(t, d);
+	call = vq_device_publish(d);
+	if (d->notify.is_packed)
+		inflight_packed_shown(t, d);
+	else
+		split_shown(t, d->used_idx);
+	return call;
 }

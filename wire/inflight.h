@@ -5,9 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "wire/chain.h"
-#include "wire/packed-device.h"
-#include "wire/split-device.h"
+#include "wire/vq-device.h"
 
 /*
  * Which requests a device has taken and not returned, in memory that outlives it: the front
@@ -71,9 +69,9 @@ struct inflight_packed {
  * @next: packed: list of free entries, as @packed has it; the front end could change that
  * @last: packed: last entry of each request
  * @free: packed: first free entry, @num without one
- * @again: requests of an earlier device, oldest first
- * @nr_again: how many
- * @next_again: the one to be carried out next
+ * @resubmit: requests of an earlier device, oldest first
+ * @nr_resubmit: how many
+ * @next_resubmit: the one to be carried out next
  */
 struct vq_inflight {
 	struct inflight_split *split;
@@ -85,9 +83,9 @@ struct vq_inflight {
 	uint16_t *next;
 	uint16_t *last;
 	uint16_t free;
-	uint16_t *again;
-	unsigned int nr_again;
-	unsigned int next_again;
+	uint16_t *resubmit;
+	unsigned int nr_resubmit;
+	unsigned int next_resubmit;
 };
 
 /**
@@ -104,20 +102,25 @@ size_t vq_inflight_bytes(bool is_packed, unsigned int num);
 unsigned int vq_inflight_entries(bool is_packed, size_t bytes);
 int vq_inflight_open(struct vq_inflight *t, bool is_packed, unsigned int num, void *shared);
 void vq_inflight_close(struct vq_inflight *t);
-void vq_inflight_order(struct vq_inflight *t, struct inflight_left *left, unsigned int n);
 
-int inflight_split_resume(struct vq_inflight *t, struct split_device *d, bool recover);
-void inflight_split_taken(struct vq_inflight *t, uint16_t head);
-void inflight_split_returned(struct vq_inflight *t, uint16_t head);
-void inflight_split_shown(struct vq_inflight *t, uint16_t used_idx);
+int vq_inflight_begin(struct vq_inflight *t, struct vq_device *d, bool recover);
+int vq_inflight_resubmit(struct vq_inflight *t, const struct vq_device *d,
+			 const struct guest_memory *mem, struct vq_chain *c);
+int vq_inflight_pop(struct vq_inflight *t, struct vq_device *d, const struct guest_memory *mem,
+		    struct vq_chain *c);
+void vq_inflight_push(struct vq_inflight *t, struct vq_device *d, const struct vq_chain *c,
+		      uint32_t written);
+bool vq_inflight_publish(struct vq_inflight *t, struct vq_device *d);
 
-int inflight_packed_resume(struct vq_inflight *t, struct packed_device *d, bool from_record);
-void inflight_packed_taken(struct vq_inflight *t, const struct packed_device *d, unsigned int pos,
+/* The packed ring's half, for the functions above. */
+int inflight_packed_begin(struct vq_inflight *t, struct vq_device *d, bool from_record,
+			  struct inflight_left *left);
+void inflight_packed_taken(struct vq_inflight *t, const struct vq_device *d, unsigned int pos,
 			   struct vq_chain *c);
-int inflight_packed_again(struct vq_inflight *t, const struct packed_device *d,
-			  const struct guest_memory *mem, uint16_t entry, struct vq_chain *c);
+int inflight_packed_read(struct vq_inflight *t, const struct vq_device *d,
+			 const struct guest_memory *mem, uint16_t entry, struct vq_chain *c);
 void inflight_packed_returned(struct vq_inflight *t, const struct vq_chain *c);
-void inflight_packed_show(struct vq_inflight *t, const struct packed_device *d);
-void inflight_packed_shown(struct vq_inflight *t, const struct packed_device *d);
+void inflight_packed_show(struct vq_inflight *t, const struct vq_device *d);
+void inflight_packed_shown(struct vq_inflight *t, const struct vq_device *d);
 
 #endif

@@ -1,10 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* The device's side of a virtqueue: where its ring lies, where it begins, and what a request is made of */
+
 #include <linux/virtio_config.h>
 #include "wire/vq-device.h"
 
 static bool has(uint64_t features, unsigned int bit)
 {
 	return features >> bit & 1;
+}
+
+/* Alignment: VIRTIO 1.2, 2.7 */
+static int find_split(struct vq_device *d, const struct guest_memory *mem, unsigned int num,
+		      bool event_idx, const struct vq_addresses *at)
+{
+	struct vring_avail *avail = guest_memory_user(mem, at->driver, ring_avail_size(num));
+	struct vring_used *used = guest_memory_user(mem, at->device, ring_used_size(num));
+	void *desc = guest_memory_user(mem, at->desc, ring_desc_size(num));
+
+	if (!desc || !avail || !used || (uintptr_t)desc % VRING_DESC_ALIGN_SIZE ||
+	    (uintptr_t)avail % VRING_AVAIL_ALIGN_SIZE || (uintptr_t)used % VRING_USED_ALIGN_SIZE)
+		return -EFAULT;
+	d->split.desc = desc;
+	d->split.avail = avail;
+	d->split.used = used;
+	vq_notify_init(&d->notify, false, event_idx, num,
+		       event_idx ? ring_avail_event(used, num) : &used->flags,
+		       event_idx ? ring_used_event(avail, num) : &avail->flags);
+	return 0;
+}
+
+/* Alignment: VIRTIO 1.2, 2.8.10.1 */
+static int find_packed(struct vq_device *d, const struct guest_memory *mem, unsigned int num,
+		       bool event_idx, const struct vq_addresses *at)
+{
+	void *desc = guest_memory_user(mem, at->desc, (uint64_t)num * sizeof(*d->packed.desc));
+	void *driver = guest_memory_user(mem, at->driver, sizeof(*d->packed.driver_event));
+	void *device = guest_memory_user(mem, at->device, sizeof(*d->packed.device_event));
+
+	if (!desc || !driver || !device || (uintptr_t)desc % 16 || (uintptr_t)driver % 4 ||
+	    (uintptr_t)device % 4)
+		return -EFAULT;
+	d->packed.desc = desc;
+	d->packed.driver_event = driver;
+	d->packed.device_event = device;
+	vq_notify_init(&d->notify, true, event_idx, num, device, driver);
+	return 0;
 }
 
 /**
@@ -21,16 +61,32 @@ int vq_device_init(struct vq_device *d, const struct guest_memory *mem, uint64_t
 		   unsigned int num, const struct vq_addresses *at)
 {
 	bool event_idx = has(features, VIRTIO_RING_F_EVENT_IDX);
-	bool indirect = has(features, VIRTIO_RING_F_INDIRECT_DESC);
 
-	d->is_packed = has(features, VIRTIO_F_RING_PACKED);
-	d->inflight = NULL;
-	if (d->is_packed) {
-		d->packed = (struct packed_device) { .event_idx = event_idx, .indirect = indirect };
-		return packed_device_init(&d->packed, mem, num, at->desc, at->driver, at->device);
+	*d = (struct vq_device) { .indirect = has(features, VIRTIO_RING_F_INDIRECT_DESC) };
+	return has(features, VIRTIO_F_RING_PACKED) ? find_packed(d, mem, num, event_idx, at) :
+						     find_split(d, mem, num, event_idx, at);
+}
+
+/**
+ * vq_device_start - start at a given place
+ * @d: the queue, initialised
+ * @avail: the next entry to take
+ * @used: the next used entry to write; a split ring's is in the ring, where whoever served it
+ *	before left it
+ */
+void vq_device_start(struct vq_device *d, unsigned int avail, unsigned int used)
+{
+	struct vq_notify *n = &d->notify;
+
+	if (!n->is_packed) {
+		avail = (uint16_t)avail;
+		used = ring_load16(&d->split.used->idx, memory_order_relaxed);
 	}
-	d->split = (struct split_device) { .event_idx = event_idx, .indirect = indirect };
-	return split_device_init(&d->split, mem, num, at->desc, at->driver, at->device);
+	vq_notify_init(n, n->is_packed, n->event_idx, n->num, n->ours, n->theirs);
+	n->published = used;
+	d->last_avail_idx = avail;
+	d->shadow_avail_idx = avail;
+	d->used_idx = used;
 }
 
 /**
@@ -46,18 +102,13 @@ int vq_device_init(struct vq_device *d, const struct guest_memory *mem, uint64_t
  */
 int vq_device_resume(struct vq_device *d, uint32_t base)
 {
-	unsigned int pos;
+	unsigned int num = d->notify.num, pos = base;
 
-	if (!d->is_packed) {
-		if (base > UINT16_MAX)
-			return -ERANGE;
-		split_device_resume(&d->split, base);
-		return 0;
-	}
-	pos = packed_from_wire(base, d->packed.num);
-	if (pos == 2 * d->packed.num)
+	if (d->notify.is_packed)
+		pos = packed_from_wire(base, num);
+	if (d->notify.is_packed ? pos == 2 * num : base > UINT16_MAX)
 		return -ERANGE;
-	packed_device_resume(&d->packed, pos, pos);
+	vq_device_start(d, pos, pos);
 	return 0;
 }
 
@@ -70,98 +121,110 @@ int vq_device_resume(struct vq_device *d, uint32_t base)
  */
 uint32_t vq_device_base(const struct vq_device *d)
 {
-	if (!d->is_packed)
-		return d->split.avail_idx;
-	return packed_to_wire(d->packed.avail, d->packed.num) |
-	       (uint32_t)packed_to_wire(d->packed.used, d->packed.num) << 16;
+	if (!d->notify.is_packed)
+		return d->last_avail_idx;
+	return packed_to_wire(d->last_avail_idx, d->notify.num) |
+	       (uint32_t)packed_to_wire(d->used_idx, d->notify.num) << 16;
 }
 
-/**
- * vq_device_track - keep a record of what is in flight from now on
- * @d: the queue, resumed, with nothing in flight
- * @t: the record, opened for its format and at least its size; stays the caller's
- * @recover: go on where the record ends, rather than where the queue has been resumed
- *
- * Requests that an earlier device left are then found by vq_device_again().
- *
- * Return: 0, -ENOMEM, or -EUCLEAN for a record that no device has written.
- */
-int vq_device_track(struct vq_device *d, struct vq_inflight *t, bool recover)
+/* Move from the ring into an indirect table (VIRTIO 1.2, 2.7.5.3). */
+static int enter_table(const struct vq_device *d, const struct guest_memory *mem,
+		       const struct vring_desc *desc, const struct vring_desc **table,
+		       unsigned int *num)
 {
-	int ret = d->is_packed ? inflight_packed_resume(t, &d->packed, recover) :
-				 inflight_split_resume(t, &d->split, recover);
+	uint64_t len = desc->len;
 
-	if (!ret)
-		d->inflight = t;
-	return ret;
+	if (!d->indirect || desc->flags & VRING_DESC_F_NEXT || len % sizeof(*desc) || !len ||
+	    len / sizeof(*desc) > 65536)
+		return -EINVAL;
+	*table = guest_memory_run(mem, desc->addr, &len);
+	if (!*table || len != desc->len)
+		return -EFAULT;
+	*num = len / sizeof(*desc);
+	return 0;
 }
 
 /**
- * vq_device_again - take the next of the requests that an earlier device left
+ * vq_split_read - read the descriptors of a request in a split ring
  * @d: the queue
  * @mem: the driver's memory
- * @c: filled in
+ * @c: the request, of which the head is set, below the queue size; the rest is filled in
  *
- * Return: 1 with a request, 0 without, or a negative errno as vq_device_pop() has it.
+ * Return: 0, or a negative errno as vq_device_pop() has it.
  */
-int vq_device_again(struct vq_device *d, const struct guest_memory *mem, struct vq_chain *c)
+int vq_split_read(const struct vq_device *d, const struct guest_memory *mem, struct vq_chain *c)
 {
-	struct vq_inflight *t = d->inflight;
-	int ret;
+	const struct vring_desc *table = d->split.desc;
+	unsigned int num = d->notify.num;
+	struct vring_desc desc = vq_split_desc(&table[c->head]);
 
-	if (!t || t->next_again == t->nr_again)
-		return 0;
-	c->head = t->again[t->next_again];
-	ret = d->is_packed ? inflight_packed_again(t, &d->packed, mem, c->head, c) :
-			     split_device_read(&d->split, mem, c);
-	if (ret)
-		return ret;
-	t->next_again++;
-	return 1;
+	c->nr_read = 0;
+	c->nr_write = 0;
+
+	/* A chain visits each descriptor once at most, so a longer one is a loop. */
+	for (unsigned int steps = 1; ; steps++) {
+		int ret;
+
+		if (desc.flags & VRING_DESC_F_INDIRECT) {
+			if (table != d->split.desc)
+				return -EINVAL;
+			ret = enter_table(d, mem, &desc, &table, &num);
+			if (ret)
+				return ret;
+			desc = vq_split_desc(table);
+			steps = 1;
+			if (desc.flags & VRING_DESC_F_INDIRECT)
+				return -EINVAL;
+		}
+		ret = vq_chain_add(c, mem, desc.addr, desc.len, desc.flags & VRING_DESC_F_WRITE);
+		if (ret)
+			return ret;
+		if (!(desc.flags & VRING_DESC_F_NEXT))
+			return 0;
+		if (desc.next >= num)
+			return -ERANGE;
+		if (steps == num)
+			return -ELOOP;
+		desc = vq_split_desc(&table[desc.next]);
+	}
 }
 
-int vq_device_pop_tracked(struct vq_device *d, const struct guest_memory *mem, struct vq_chain *c)
+/* A table lists its segments one behind the other; only their WRITE flags count (2.8.7). */
+static int walk_table(const struct vq_device *d, const struct guest_memory *mem,
+		      const struct vring_packed_desc *desc, struct vq_chain *c)
 {
-	unsigned int pos;
-	int ret;
+	const struct vring_packed_desc *table;
+	uint64_t len = desc->len;
+	int ret = 0;
 
-	if (!d->is_packed) {
-		ret = split_device_pop(&d->split, mem, c);
-		if (ret > 0)
-			inflight_split_taken(d->inflight, c->head);
-		return ret;
+	if (!d->indirect || desc->flags & VRING_DESC_F_NEXT || len % sizeof(*desc) || !len)
+		return -EINVAL;
+	table = guest_memory_run(mem, desc->addr, &len);
+	if (!table || len != desc->len)
+		return -EFAULT;
+	for (uint64_t i = 0; i < len / sizeof(*desc) && !ret; i++) {
+		struct vring_packed_desc entry = vq_packed_desc(&table[i]);
+
+		ret = vq_chain_add(c, mem, entry.addr, entry.len, entry.flags & VRING_DESC_F_WRITE);
 	}
-	pos = d->packed.avail;
-	ret = packed_device_pop(&d->packed, mem, c);
-	if (ret > 0)
-		inflight_packed_taken(d->inflight, &d->packed, pos, c);
 	return ret;
 }
 
-void vq_device_push_tracked(struct vq_device *d, const struct vq_chain *c, uint32_t written)
+/**
+ * vq_packed_add - add what a packed ring's descriptor refers to, memory or a table, to a request
+ * @d: the queue
+ * @mem: the driver's memory
+ * @desc: the descriptor, in this host's byte order
+ * @first: it is the request's first one
+ * @c: the request
+ *
+ * Return: 0, -EINVAL for a bad indirect table, or what vq_chain_add() says.
+ */
+int vq_packed_add(const struct vq_device *d, const struct guest_memory *mem,
+		  const struct vring_packed_desc *desc, bool first, struct vq_chain *c)
 {
-	if (d->is_packed) {
-		packed_device_push(&d->packed, c->head, c->count, written);
-		inflight_packed_returned(d->inflight, c);
-	} else {
-		split_device_push(&d->split, c->head, written);
-		inflight_split_returned(d->inflight, c->head);
-	}
-}
-
-bool vq_device_publish_tracked(struct vq_device *d)
-{
-	bool call;
-
-	if (!vq_device_unpublished(d))
-		return false;
-	if (d->is_packed) {
-		inflight_packed_show(d->inflight, &d->packed);
-		call = packed_device_publish(&d->packed);
-		inflight_packed_shown(d->inflight, &d->packed);
-	} else {
-		call = split_device_publish(&d->split);
-		inflight_split_shown(d->inflight, d->split.published);
-	}
-	return call;
+	/* A list has tables or segments (2.8.5), and a table only by itself (2.8.19). */
+	if (desc->flags & VRING_DESC_F_INDIRECT)
+		return first ? walk_table(d, mem, desc, c) : -EINVAL;
+	return vq_chain_add(c, mem, desc->addr, desc->len, desc->flags & VRING_DESC_F_WRITE);
 }

@@ -2,23 +2,40 @@
 #ifndef WIRE_VQ_DEVICE_H
 #define WIRE_VQ_DEVICE_H
 
-#include "base/cpu.h"
-#include "wire/inflight.h"
+#include "wire/chain.h"
+#include "wire/vq.h"
 
 /**
  * struct vq_device - the device's side of a virtqueue of either format
- * @is_packed: VIRTIO_F_RING_PACKED was negotiated
- * @inflight: record of what is in flight, NULL without one
+ * @notify: calls to send, and kicks wanted
+ * @indirect: VIRTIO_RING_F_INDIRECT_DESC was negotiated
+ * @last_avail_idx: next available entry to take
+ * @used_idx: next used entry to fill
+ * @shadow_avail_idx: split: available index as last read from the ring
+ * @split: the three parts of a split ring
+ * @packed: the parts of a packed ring; @first_tail is the used descriptor that publishes the
+ *	batch, kept back until then
  *
- * The functions below are those of wire/split-device.c and wire/packed-device.c; see
- * there. The format of a queue never changes, so the branch costs next to nothing.
+ * Owned by one iothread at a time.
  */
 struct vq_device {
-	bool is_packed;
-	struct vq_inflight *inflight;
+	struct vq_notify notify;
+	bool indirect;
+	unsigned int last_avail_idx;
+	unsigned int used_idx;
+	unsigned int shadow_avail_idx;
 	union {
-		struct split_device split;
-		struct packed_device packed;
+		struct {
+			struct vring_desc *desc;
+			struct vring_avail *avail;
+			struct vring_used *used;
+		} split;
+		struct {
+			struct vring_packed_desc *desc;
+			struct vring_packed_desc_event *driver_event;
+			struct vring_packed_desc_event *device_event;
+			uint64_t first_tail;
+		} packed;
 	};
 };
 
@@ -36,15 +53,12 @@ struct vq_addresses {
 
 int vq_device_init(struct vq_device *d, const struct guest_memory *mem, uint64_t features,
 		   unsigned int num, const struct vq_addresses *at);
+void vq_device_start(struct vq_device *d, unsigned int avail, unsigned int used);
 int vq_device_resume(struct vq_device *d, uint32_t base);
 uint32_t vq_device_base(const struct vq_device *d);
-int vq_device_track(struct vq_device *d, struct vq_inflight *t, bool recover);
-int vq_device_again(struct vq_device *d, const struct guest_memory *mem, struct vq_chain *c);
-
-/* What the functions below are with a record to keep. */
-int vq_device_pop_tracked(struct vq_device *d, const struct guest_memory *mem, struct vq_chain *c);
-void vq_device_push_tracked(struct vq_device *d, const struct vq_chain *c, uint32_t written);
-bool vq_device_publish_tracked(struct vq_device *d);
+int vq_split_read(const struct vq_device *d, const struct guest_memory *mem, struct vq_chain *c);
+int vq_packed_add(const struct vq_device *d, const struct guest_memory *mem,
+		  const struct vring_packed_desc *desc, bool first, struct vq_chain *c);
 
 /* Whether a queue can have so many entries (VIRTIO 1.2, 2.7 and 2.8). */
 static inline bool vq_size_valid(bool is_packed, unsigned int num)
@@ -52,79 +66,260 @@ static inline bool vq_size_valid(bool is_packed, unsigned int num)
 	return num && num <= PACKED_NUM_MAX && (is_packed || !(num & (num - 1)));
 }
 
-static inline unsigned int vq_device_num(const struct vq_device *d)
+/* Tables may lie at any address, so nothing is promised about a descriptor's. */
+struct vq_any_split {
+	struct vring_desc d;
+} __attribute__((packed));
+
+struct vq_any_packed {
+	struct vring_packed_desc d;
+} __attribute__((packed));
+
+/* Read a descriptor once, hence volatile: the driver could change it while we look. */
+static inline struct vring_desc vq_split_desc(const struct vring_desc *p)
 {
-	return d->is_packed ? d->packed.num : d->split.num;
+	const volatile struct vq_any_split *a = (const void *)p;
+
+	return (struct vring_desc) {
+		.addr = le64toh(a->d.addr),
+		.len = le32toh(a->d.len),
+		.flags = le16toh(a->d.flags),
+		.next = le16toh(a->d.next),
+	};
 }
 
+static inline struct vring_packed_desc vq_packed_desc(const struct vring_packed_desc *p)
+{
+	const volatile struct vq_any_packed *a = (const void *)p;
+
+	return (struct vring_packed_desc) {
+		.addr = le64toh(a->d.addr),
+		.len = le32toh(a->d.len),
+		.id = le16toh(a->d.id),
+		.flags = le16toh(a->d.flags),
+	};
+}
+
+static inline bool vq_packed_is_avail(const struct vq_device *d, unsigned int pos)
+{
+	unsigned int num = d->notify.num;
+	/* pairs with the release in vq_driver_publish() */
+	uint16_t flags = packed_tail_flags(packed_load_tail(&d->packed.desc[packed_index(pos, num)]));
+
+	return (flags & (PACKED_AVAIL | PACKED_USED)) == packed_avail_flags(pos, num);
+}
+
+/**
+ * vq_device_has_avail - look for a request without taking it
+ * @d: the queue
+ *
+ * Return: whether vq_device_pop() would find one.
+ */
 static inline bool vq_device_has_avail(struct vq_device *d)
 {
-	return d->is_packed ? packed_device_has_avail(&d->packed) : split_device_has_avail(&d->split);
+	if (d->notify.is_packed)
+		return vq_packed_is_avail(d, d->last_avail_idx);
+	if (d->last_avail_idx == d->shadow_avail_idx)
+		/* pairs with the release of avail->idx in vq_driver_publish() */
+		d->shadow_avail_idx = ring_load16(&d->split.avail->idx, memory_order_acquire);
+	return d->last_avail_idx != d->shadow_avail_idx;
 }
 
-/* What has been found by vq_device_has_avail() ends here... */
-static inline unsigned int vq_device_seen(const struct vq_device *d)
+/**
+ * vq_device_avail_end - see how far the driver has gone
+ * @d: the queue, in which vq_device_has_avail() has found a request
+ *
+ * Return: the index behind the last entry that is available now.
+ */
+static inline unsigned int vq_device_avail_end(const struct vq_device *d)
 {
-	return d->is_packed ? packed_device_seen(&d->packed) : d->split.avail_seen;
+	unsigned int num = d->notify.num, pos;
+
+	if (!d->notify.is_packed)
+		return d->shadow_avail_idx;
+	pos = packed_advance(d->last_avail_idx, 1, num);
+	for (unsigned int n = 1; n < num && vq_packed_is_avail(d, pos); n++)
+		pos = packed_advance(pos, 1, num);
+	return pos;
 }
 
-/* ... and the next request is here. */
-static inline unsigned int vq_device_at(const struct vq_device *d)
+static inline int vq_split_pop(struct vq_device *d, const struct guest_memory *mem,
+			       struct vq_chain *c)
 {
-	return d->is_packed ? d->packed.avail : d->split.avail_idx;
+	unsigned int num = d->notify.num;
+	int ret;
+
+	if (!vq_device_has_avail(d))
+		return 0;
+	if (unlikely((uint16_t)(d->shadow_avail_idx - d->last_avail_idx) > num))
+		return -ERANGE;
+	c->head = ring_load16(&d->split.avail->ring[d->last_avail_idx & (num - 1)],
+			      memory_order_relaxed);
+	if (unlikely(c->head >= num))
+		return -ERANGE;
+	ret = vq_split_read(d, mem, c);
+	if (unlikely(ret))
+		return ret;
+	d->last_avail_idx = (uint16_t)(d->last_avail_idx + 1);
+	return 1;
 }
 
+static inline int vq_packed_pop(struct vq_device *d, const struct guest_memory *mem,
+				struct vq_chain *c)
+{
+	unsigned int num = d->notify.num, pos = d->last_avail_idx, count = 0;
+	struct vring_packed_desc desc;
+
+	if (!vq_packed_is_avail(d, pos))
+		return 0;
+	c->nr_read = 0;
+	c->nr_write = 0;
+	do {
+		int ret;
+
+		if (unlikely(count == num))
+			return -ELOOP;
+		desc = vq_packed_desc(&d->packed.desc[packed_index(pos, num)]);
+		ret = vq_packed_add(d, mem, &desc, !count, c);
+		if (unlikely(ret))
+			return ret;
+		pos = packed_advance(pos, 1, num);
+		count++;
+	} while (desc.flags & VRING_DESC_F_NEXT);
+
+	/* What the driver has not been given back is not its to reuse. */
+	if (unlikely(packed_distance(d->notify.published, d->last_avail_idx, num) + count > num))
+		return -EOVERFLOW;
+	/* The last one names the list (2.8.6). */
+	c->head = desc.id;
+	c->count = count;
+	d->last_avail_idx = pos;
+	return 1;
+}
+
+/**
+ * vq_device_pop - take the next request
+ * @d: the queue
+ * @mem: the driver's memory
+ * @c: filled in
+ *
+ * Return: 1 with a request, 0 without, or a negative errno when the ring is broken (VIRTIO 1.2,
+ * 2.7.4, 2.7.5, 2.8.5 to 2.8.7 and 2.8.17): -ERANGE for an index outside the queue, -ELOOP for a
+ * loop or a list longer than the queue, -EOVERFLOW for more descriptors than are free, -EFAULT
+ * for an address outside the driver's memory, -E2BIG for too many segments, -EINVAL for an empty
+ * segment, a wrong direction or a bad indirect table.
+ */
 static inline int vq_device_pop(struct vq_device *d, const struct guest_memory *mem,
 				struct vq_chain *c)
 {
-	if (unlikely(d->inflight))
-		return vq_device_pop_tracked(d, mem, c);
-	return d->is_packed ? packed_device_pop(&d->packed, mem, c) :
-			      split_device_pop(&d->split, mem, c);
+	return d->notify.is_packed ? vq_packed_pop(d, mem, c) : vq_split_pop(d, mem, c);
 }
 
-/* Of @c only what names the request and how much of the ring it takes count. */
+static inline void vq_split_push(struct vq_device *d, uint16_t head, uint32_t written)
+{
+	struct vring_used_elem *elem = &d->split.used->ring[d->used_idx & (d->notify.num - 1)];
+
+	/* An element that is right already, as at depth 1, is left to the driver's cache. */
+	if (ring_load32(&elem->id) != head)
+		ring_store32(&elem->id, head);
+	if (ring_load32(&elem->len) != written)
+		ring_store32(&elem->len, written);
+	d->used_idx = (uint16_t)(d->used_idx + 1);
+}
+
+/*
+ * All used descriptors but the first of a batch are complete at once: the driver does not
+ * look at them before that one (VIRTIO 1.2, 2.8.2).
+ */
+static inline void vq_packed_push(struct vq_device *d, uint16_t id, uint16_t count, uint32_t written)
+{
+	unsigned int num = d->notify.num, pos = d->used_idx;
+	uint16_t flags = packed_used_flags(pos, num) | (written ? VRING_DESC_F_WRITE : 0);
+	uint64_t tail = packed_tail(written, id, flags);
+
+	if (pos == d->notify.published)
+		d->packed.first_tail = tail;
+	else
+		packed_store_tail(&d->packed.desc[packed_index(pos, num)], tail, memory_order_relaxed);
+	d->used_idx = packed_advance(pos, count, num);
+}
+
+/**
+ * vq_device_push - return a request; shown to the driver by vq_device_publish()
+ * @d: the queue
+ * @c: the request; only what names it and how much of the ring it takes count
+ * @written: bytes written into the request's memory
+ */
 static inline void vq_device_push(struct vq_device *d, const struct vq_chain *c, uint32_t written)
 {
-	if (unlikely(d->inflight))
-		vq_device_push_tracked(d, c, written);
-	else if (d->is_packed)
-		packed_device_push(&d->packed, c->head, c->count, written);
+	if (d->notify.is_packed)
+		vq_packed_push(d, c->head, c->count, written);
 	else
-		split_device_push(&d->split, c->head, written);
+		vq_split_push(d, c->head, written);
 }
 
 /* Whether something has been returned that the driver has not been shown. */
 static inline bool vq_device_unpublished(const struct vq_device *d)
 {
-	return d->is_packed ? d->packed.used != d->packed.published :
-			      d->split.used_idx != d->split.published;
+	return d->used_idx != d->notify.published;
 }
 
+/**
+ * vq_device_publish - show the driver all requests returned so far
+ * @d: the queue
+ *
+ * A driver that is just falling asleep may be missed: see vq_notify_wanted().
+ *
+ * Return: whether to call the driver now.
+ */
 static inline bool vq_device_publish(struct vq_device *d)
 {
-	if (unlikely(d->inflight))
-		return vq_device_publish_tracked(d);
-	return d->is_packed ? packed_device_publish(&d->packed) : split_device_publish(&d->split);
+	unsigned int first = d->notify.published;
+
+	if (first == d->used_idx)
+		return false;
+	vq_notify_publish(&d->notify, d->used_idx);
+	/* release: pairs with the acquire in vq_driver_has_used() */
+	if (d->notify.is_packed)
+		packed_store_tail(&d->packed.desc[packed_index(first, d->notify.num)],
+				  d->packed.first_tail, memory_order_release);
+	else
+		ring_store16(&d->split.used->idx, d->used_idx, memory_order_release);
+	return vq_notify_wanted(&d->notify);
 }
 
-static inline bool vq_device_settle(struct vq_device *d)
+/**
+ * vq_device_needs_call - make certain whether published requests need a call
+ * @d: the queue
+ *
+ * To be called when no request is at hand, before waiting for one.
+ *
+ * Return: whether to call the driver now.
+ */
+static inline bool vq_device_needs_call(struct vq_device *d)
 {
-	return d->is_packed ? packed_device_settle(&d->packed) : split_device_settle(&d->split);
+	return vq_notify_check(&d->notify);
 }
 
+/**
+ * vq_device_enable_kicks - ask for a kick at the next request
+ * @d: the queue
+ *
+ * Return: whether a request came in between, so that the caller must not sleep.
+ */
 static inline bool vq_device_enable_kicks(struct vq_device *d)
 {
-	return d->is_packed ? packed_device_enable_kicks(&d->packed) :
-			      split_device_enable_kicks(&d->split);
+	vq_notify_enable(&d->notify, d->last_avail_idx);
+	return vq_device_has_avail(d);
 }
 
+/**
+ * vq_device_disable_kicks - ask not to be kicked
+ * @d: the queue
+ */
 static inline void vq_device_disable_kicks(struct vq_device *d)
 {
-	if (d->is_packed)
-		packed_device_disable_kicks(&d->packed);
-	else
-		split_device_disable_kicks(&d->split);
+	vq_notify_disable(&d->notify, d->last_avail_idx);
 }
 
 #endif

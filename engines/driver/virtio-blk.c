@@ -128,7 +128,7 @@ static void prepare_slot(struct blk_queue *q, unsigned int i)
 	struct blk_slot *s = &q->slot[i];
 	uint64_t guest = (uintptr_t)s + q->guest_offset;
 
-	if (q->ring.is_packed) {
+	if (q->ring.notify.is_packed) {
 		s->packed[0] = (struct vring_packed_desc) {
 			.addr = htole64(guest + offsetof(struct blk_slot, hdr)),
 			.len = htole32(sizeof(s->hdr)),
@@ -258,7 +258,7 @@ static void add(struct blk_queue *q, unsigned int i, uint64_t data, uint32_t len
 		vq_driver_add_chain(&q->ring, i, seg, len ? 3 : 2);
 		return;
 	}
-	if (q->ring.is_packed) {
+	if (q->ring.notify.is_packed) {
 		add_packed_table(q, i, data, len, device_writes);
 		return;
 	}
@@ -295,7 +295,7 @@ void blk_queue_rw(struct blk_queue *q, bool write, uint64_t offset, void *buf, u
 static void set_entry(const struct blk_queue *q, struct blk_table *t, unsigned int i, uint64_t addr,
 		      uint32_t len, uint16_t flags)
 {
-	if (q->ring.is_packed)
+	if (q->ring.notify.is_packed)
 		t->entry[i].packed = (struct vring_packed_desc) {
 			.addr = htole64(addr), .len = htole32(len),
 			.flags = htole16(flags & VRING_DESC_F_WRITE),
@@ -410,16 +410,16 @@ int blk_queue_submit(struct blk_queue *q)
 }
 
 /**
- * blk_queue_settle - make sure that the device will notice what was submitted
+ * blk_queue_check_kick - make certain that the device notices what was submitted
  * @q: the queue, in which no completion is at hand
  *
  * Must come between blk_queue_submit() and waiting for a completion.
  *
  * Return: 0, or what writing the kick eventfd said.
  */
-int blk_queue_settle(struct blk_queue *q)
+int blk_queue_check_kick(struct blk_queue *q)
 {
-	return vq_driver_settle(&q->ring) ? kick(q) : 0;
+	return vq_driver_needs_kick(&q->ring) ? kick(q) : 0;
 }
 
 static int status_to_errno(uint8_t status)

@@ -168,7 +168,7 @@ void blk_queue_rwv(struct blk_queue *q, bool write, uint64_t offset, const struc
 void blk_queue_flush(struct blk_queue *q, void *tag);
 void blk_queue_discard(struct blk_queue *q, uint64_t offset, uint32_t len, void *tag);
 int blk_queue_submit(struct blk_queue *q);
-int blk_queue_settle(struct blk_queue *q);
+int blk_queue_check_kick(struct blk_queue *q);
 int blk_queue_next(struct blk_queue *q, void **tag, int *err);
 void blk_queue_renew(struct blk_queue *q);
 bool blk_queue_stuck(const struct blk_queue *q, uint32_t max_age, bool gone);

@@ -237,7 +237,7 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 		continue_waiting(j);
 		if ((j->f.nr_event && j->f.nr_event >= min) || j->f.dead)
 			break;
-		ret = blk_queue_settle(&j->queue);
+		ret = blk_queue_check_kick(&j->queue);
 		if (!ret && j->f.nr_event >= min)
 			break;
 		if (!ret)

@@ -10,7 +10,7 @@ static void write_stats(struct json *w, void *arg)
 
 	json_u64(w, "queue", j->index);
 	json_u64(w, "queue_size", j->dev->queue_size);
-	json_str(w, "ring", j->queue.ring.is_packed ? "packed" : "split");
+	json_str(w, "ring", j->queue.ring.notify.is_packed ? "packed" : "split");
 	json_str(w, "wait_mode", wait_mode_name(j->waiter.mode));
 	json_u64(w, "merged", j->plug.merged);
 	json_open_object(w, "notifications");

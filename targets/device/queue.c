@@ -92,18 +92,22 @@ static void call_driver(struct queue *q)
 /* Show the driver what has been returned. */
 static void publish(struct queue *q)
 {
+	bool call;
+
 	if (!vq_device_unpublished(&q->ring))
 		return;
 	counter_add(&stats(q)->batches, 1);
 	note(q, TRACE_PUBLISH, 0, 0);
-	if (vq_device_publish(&q->ring))
+	call = unlikely(q->inflight) ? vq_inflight_publish(q->inflight, &q->ring) :
+				       vq_device_publish(&q->ring);
+	if (call)
 		call_driver(q);
 }
 
-/* With nothing to do there is time to make sure that the driver noticed. */
-static void settle(struct queue *q)
+/* Make certain that the driver noticed: with nothing to do there is time for it. */
+static void call_if_needed(struct queue *q)
 {
-	if (vq_device_settle(&q->ring))
+	if (vq_device_needs_call(&q->ring))
 		call_driver(q);
 }
 
@@ -112,7 +116,10 @@ static void give_back(struct queue *q, const struct vblk_request *r)
 	/* Mostly it is there from the last time, and then the driver keeps its cache line. */
 	if (*r->status_at != r->status)
 		*r->status_at = r->status;
-	vq_device_push(&q->ring, &r->chain, r->written);
+	if (unlikely(q->inflight))
+		vq_inflight_push(q->inflight, &q->ring, &r->chain, r->written);
+	else
+		vq_device_push(&q->ring, &r->chain, r->written);
 	note(q, TRACE_DONE, r->chain.head, 0);
 }
 
@@ -149,9 +156,9 @@ static void publish_later(struct deferred *d)
 	struct queue *q = (struct queue *)((char *)d - offsetof(struct queue, publish));
 
 	publish(q);
-	/* Nobody settles later for a queue whose source is armed already, or gone. */
+	/* Nobody looks later after a queue whose source is armed already, or gone. */
 	if (q->source.armed || q->stopping)
-		settle(q);
+		call_if_needed(q);
 	if (q->stopping && !q->in_flight)
 		sem_post(&q->drained);
 }
@@ -161,7 +168,7 @@ static struct queue_request *first_free(struct queue *q)
 {
 	struct queue_request *r;
 
-	if (likely(q->free) || q->touched == vq_device_num(&q->ring))
+	if (likely(q->free) || q->touched == q->ring.notify.num)
 		return q->free;
 	r = &q->request[q->touched++];
 	r->queue = q;
@@ -170,11 +177,19 @@ static struct queue_request *first_free(struct queue *q)
 	return r;
 }
 
+static int next_chain(struct queue *q, struct vq_chain *c, bool resubmit)
+{
+	if (likely(!q->inflight))
+		return vq_device_pop(&q->ring, q->mem, c);
+	return resubmit ? vq_inflight_resubmit(q->inflight, &q->ring, q->mem, c) :
+			  vq_inflight_pop(q->inflight, &q->ring, q->mem, c);
+}
+
 /*
- * Take the next request of the ring, or of those an earlier device left; returns 1, 0 without
- * one, a negative errno for a broken one.
+ * Take the next request of the ring, or with @resubmit of those an earlier device left; returns
+ * 1, 0 without one, a negative errno for a broken one.
  */
-static int take_request(struct queue *q, bool left)
+static int take_request(struct queue *q, bool resubmit)
 {
 	struct queue_request *r = first_free(q);
 	int ret;
@@ -182,8 +197,7 @@ static int take_request(struct queue *q, bool left)
 	/* A driver may not have more in flight than the ring holds. */
 	if (!r)
 		return -EOVERFLOW;
-	ret = left ? vq_device_again(&q->ring, q->mem, &r->vblk.chain) :
-		     vq_device_pop(&q->ring, q->mem, &r->vblk.chain);
+	ret = next_chain(q, &r->vblk.chain, resubmit);
 	if (ret <= 0)
 		return ret;
 	if (unlikely(q->trace)) {
@@ -208,14 +222,14 @@ static bool turn_is_over(struct queue *q)
 	return unlikely(channel_turn_is_over(q->it->channel));
 }
 
-/* What an earlier device took and did not answer comes first, in the order it was taken in. */
-static void take_left(struct queue *q)
+/* First resubmit what an earlier device took and did not answer, in the order it was taken in. */
+static void resubmit(struct queue *q)
 {
 	int ret = 1;
 
 	while (!turn_is_over(q) && (ret = take_request(q, true)) > 0)
 		;
-	q->left = ret > 0;
+	q->resubmits = ret > 0;
 	if (ret < 0)
 		fail(q, ret);
 	publish(q);
@@ -231,14 +245,15 @@ static void take_requests(struct queue *q)
 	int ret = 1;
 
 	channel_turn(q->it->channel);
-	if (unlikely(q->left)) {
-		take_left(q);
+	if (unlikely(q->resubmits)) {
+		resubmit(q);
 		return;
 	}
 	if (!vq_device_has_avail(&q->ring))
 		return;
-	end = vq_device_seen(&q->ring);
-	while (vq_device_at(&q->ring) != end && !turn_is_over(q) && (ret = take_request(q, false)) > 0)
+	end = vq_device_avail_end(&q->ring);
+	while (q->ring.last_avail_idx != end && !turn_is_over(q) &&
+	       (ret = take_request(q, false)) > 0)
 		taken++;
 	if (ret < 0)
 		fail(q, ret);
@@ -253,9 +268,9 @@ static bool queue_poll(struct event_source *s, uint64_t now)
 	(void)now;
 	if (q->broken)
 		return false;
-	if (unlikely(q->left) || vq_device_has_avail(&q->ring))
+	if (unlikely(q->resubmits) || vq_device_has_avail(&q->ring))
 		return true;
-	settle(q);
+	call_if_needed(q);
 	return false;
 }
 
@@ -265,8 +280,8 @@ static bool queue_arm(struct event_source *s)
 
 	if (q->broken)
 		return false;
-	settle(q);
-	return vq_device_enable_kicks(&q->ring) || q->left;
+	call_if_needed(q);
+	return vq_device_enable_kicks(&q->ring) || q->resubmits;
 }
 
 static void queue_disarm(struct event_source *s)
@@ -316,7 +331,7 @@ static const struct event_source_ops queue_ops = {
 /* Room for requests; mapped, so that what is not used takes no memory. */
 static int alloc_requests(struct queue *q)
 {
-	size_t len = vq_device_num(&q->ring) * sizeof(*q->request);
+	size_t len = q->ring.notify.num * sizeof(*q->request);
 
 	q->request = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -329,7 +344,7 @@ static int alloc_requests(struct queue *q)
 
 static void free_requests(struct queue *q)
 {
-	munmap(q->request, vq_device_num(&q->ring) * sizeof(*q->request));
+	munmap(q->request, q->ring.notify.num * sizeof(*q->request));
 }
 
 struct start {
@@ -343,14 +358,14 @@ static void start_in_thread(void *arg)
 	struct queue *q = s->q;
 	struct iothread *it = q->it;
 
-	s->ret = channel_reserve(it->channel, vq_device_num(&q->ring));
+	s->ret = channel_reserve(it->channel, q->ring.notify.num);
 	if (s->ret)
 		return;
 	/* A source begins unarmed, and a ring with a wish for kicks: a busy iothread never arms. */
 	vq_device_disable_kicks(&q->ring);
 	s->ret = iothread_add_source(it, &q->source);
 	if (s->ret) {
-		channel_release(it->channel, vq_device_num(&q->ring));
+		channel_release(it->channel, q->ring.notify.num);
 		return;
 	}
 	if (q->guarded)
@@ -359,7 +374,7 @@ static void start_in_thread(void *arg)
 	if (q->call_blocks)
 		signaller_open(&it->signaller);
 	channel_turn(it->channel);
-	take_left(q);
+	resubmit(q);
 }
 
 /**
@@ -388,7 +403,7 @@ int queue_start(struct queue *q, struct iothread *it, uint32_t base)
 	q->kicks_unseen = !kick_count(q->source.fd, &(uint64_t) { 0 });
 	ret = vq_device_resume(&q->ring, base);
 	if (!ret && q->inflight)
-		ret = vq_device_track(&q->ring, q->inflight, q->recover);
+		ret = vq_inflight_begin(q->inflight, &q->ring, q->recover);
 	if (!ret)
 		ret = alloc_requests(q);
 	if (ret)
@@ -429,7 +444,7 @@ static void stop_in_thread(void *arg)
 
 	queue_sample(&q->source);
 	iothread_remove_source(q->it, &q->source);
-	settle(q);
+	call_if_needed(q);
 	if (s->at_once)
 		drop_in_flight(q);
 	q->stopping = true;
@@ -440,7 +455,7 @@ static void release_in_thread(void *arg)
 {
 	struct queue *q = arg;
 
-	channel_release(q->it->channel, vq_device_num(&q->ring));
+	channel_release(q->it->channel, q->ring.notify.num);
 	if (q->guarded)
 		guard_unwatch(&q->it->guard);
 }

@@ -5,7 +5,7 @@
 #include <semaphore.h>
 #include "targets/device/virtio-blk.h"
 #include "targets/backend/channel.h"
-#include "wire/vq-device.h"
+#include "wire/inflight.h"
 
 /**
  * struct queue_request - room for a request of a queue
@@ -27,7 +27,7 @@ struct queue_request {
  * @trace: where the iothread writes down what happens, NULL without a trace; beside what
  *	every request needs
  * @inflight: record to keep of what is in flight, NULL without one
- * @left: there may be requests of an earlier device that are to come first
+ * @resubmits: there may be requests of an earlier device that are to come first
  * @recover: the record may be an earlier device's, who left requests
  * @call_blocks: writing to @call_fd while its counter is full would block the iothread
  * @guarded: the driver shares @call_fd and may make it block
@@ -54,7 +54,7 @@ struct queue {
 	const struct guest_memory *mem;
 	struct trace_ring *trace;
 	struct vq_inflight *inflight;
-	bool left;
+	bool resubmits;
 	bool recover;
 	bool call_blocks;
 	bool guarded;

@@ -93,16 +93,16 @@ static void fill_chain(struct vring_desc *table, unsigned int first, unsigned in
 }
 
 /* What the changes begin from: requests of all kinds, in the ring or in tables */
-static void fill_ring(struct split_device *d, unsigned int shift)
+static void fill_ring(struct vq_device *d, unsigned int shift)
 {
 	struct vring_desc *tables = (struct vring_desc *)(region[0] + TABLES);
 
-	for (unsigned int i = 0; i < d->num; i++) {
+	for (unsigned int i = 0; i < d->notify.num; i++) {
 		fill_chain(tables + 3 * i, 0, i + shift);
 		if (d->indirect)
-			put(&d->desc[i], TABLES + 48 * i, 48, VRING_DESC_F_INDIRECT, 0);
-		else if (3 * i + 2 < d->num)
-			fill_chain(d->desc, 3 * i, i + shift);
+			put(&d->split.desc[i], TABLES + 48 * i, 48, VRING_DESC_F_INDIRECT, 0);
+		else if (3 * i + 2 < d->notify.num)
+			fill_chain(d->split.desc, 3 * i, i + shift);
 	}
 }
 
@@ -116,7 +116,7 @@ static void put_packed(struct vring_packed_desc *desc, unsigned int place, uint3
 }
 
 /* A request that is right, at a place of a packed ring, not available yet */
-static void fill_packed(struct packed_device *d, unsigned int pos, unsigned int i)
+static void fill_packed(struct vq_device *d, unsigned int pos, unsigned int i)
 {
 	struct vring_packed_desc *table = (struct vring_packed_desc *)(region[0] + TABLES) + 3 * (i % 32);
 	struct virtio_blk_outhdr hdr = {
@@ -130,12 +130,12 @@ static void fill_packed(struct packed_device *d, unsigned int pos, unsigned int 
 	memcpy(region[0] + HEADERS + i * sizeof(hdr), &hdr, sizeof(hdr));
 	for (unsigned int j = 0; j < 3; j++)
 		to[j] = d->indirect ? &table[j] :
-			&d->desc[packed_index(packed_advance(pos, j, d->num), d->num)];
+			&d->packed.desc[packed_index(packed_advance(pos, j, d->notify.num), d->notify.num)];
 	put_packed(to[0], HEADERS + i * sizeof(hdr), sizeof(hdr), next, i);
 	put_packed(to[1], DATA + i * 64, len, next | writes, i);
 	put_packed(to[2], STATUS + i, 1, VRING_DESC_F_WRITE, i);
 	if (d->indirect)
-		put_packed(&d->desc[packed_index(pos, d->num)], TABLES + 48 * (i % 32), 48,
+		put_packed(&d->packed.desc[packed_index(pos, d->notify.num)], TABLES + 48 * (i % 32), 48,
 			   VRING_DESC_F_INDIRECT, i);
 }
 
@@ -211,7 +211,7 @@ static void change_packed_desc(struct input *in, struct vring_packed_desc *desc)
 }
 
 /* One change; returns false at the end of the input */
-static bool change(struct input *in, struct split_device *d, uint16_t *avail_idx)
+static bool change(struct input *in, struct vq_device *d, uint16_t *avail_idx)
 {
 	uint32_t op = take_bytes(in, 1);
 	uint16_t *avail = (uint16_t *)(region[0] + AVAIL);
@@ -221,7 +221,7 @@ static bool change(struct input *in, struct split_device *d, uint16_t *avail_idx
 		return false;
 	switch (op & 7) {
 	case 0: case 1:
-		change_desc(in, &d->desc[(op >> 3) % d->num], d->num);
+		change_desc(in, &d->split.desc[(op >> 3) % d->notify.num], d->notify.num);
 		break;
 	case 2:
 		change_desc(in, (struct vring_desc *)(region[0] + TABLES) + (op >> 3) % 32, 3);
@@ -230,7 +230,7 @@ static bool change(struct input *in, struct split_device *d, uint16_t *avail_idx
 		region[op >> 7][take_bytes(in, 2) % REGION] = (char)take_bytes(in, 1);
 		break;
 	default:
-		avail[2 + *avail_idx % d->num] = htole16((op >> 3) * step % (d->num + 1));
+		avail[2 + *avail_idx % d->notify.num] = htole16((op >> 3) * step % (d->notify.num + 1));
 		*avail_idx += op < 250 ? 1 : take_bytes(in, 2);
 		avail[1] = htole16(*avail_idx);
 		break;
@@ -239,21 +239,21 @@ static bool change(struct input *in, struct split_device *d, uint16_t *avail_idx
 }
 
 /* Descriptors of a packed ring from @pos on become available, or look as if; returns where they end. */
-static unsigned int show_packed(struct packed_device *d, unsigned int pos, unsigned int n,
+static unsigned int show_packed(struct vq_device *d, unsigned int pos, unsigned int n,
 				uint16_t wrong)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		__virtio16 *flags = &d->desc[packed_index(pos, d->num)].flags;
+		__virtio16 *flags = &d->packed.desc[packed_index(pos, d->notify.num)].flags;
 		uint16_t kept = le16toh(*flags) & ~(PACKED_AVAIL | PACKED_USED);
 
-		*flags = htole16(kept | (packed_avail_flags(pos, d->num) ^ wrong));
-		pos = packed_advance(pos, 1, d->num);
+		*flags = htole16(kept | (packed_avail_flags(pos, d->notify.num) ^ wrong));
+		pos = packed_advance(pos, 1, d->notify.num);
 	}
 	return pos;
 }
 
 /* The same for a packed ring, whose next descriptor to show is at @pos */
-static bool change_packed(struct input *in, struct packed_device *d, unsigned int *pos)
+static bool change_packed(struct input *in, struct vq_device *d, unsigned int *pos)
 {
 	struct vring_packed_desc *tables = (struct vring_packed_desc *)(region[0] + TABLES);
 	uint32_t op = take_bytes(in, 1);
@@ -262,7 +262,7 @@ static bool change_packed(struct input *in, struct packed_device *d, unsigned in
 		return false;
 	switch (op & 7) {
 	case 0: case 1:
-		change_packed_desc(in, &d->desc[(op >> 3) % d->num]);
+		change_packed_desc(in, &d->packed.desc[(op >> 3) % d->notify.num]);
 		break;
 	case 2:
 		change_packed_desc(in, &tables[(op >> 3) % 32]);
@@ -318,8 +318,8 @@ static bool serve(struct vq_device *d, const struct guest_memory *mem, struct bl
 
 		if (ret <= 0)
 			return !ret;
-		if ((!d->is_packed && c->head >= d->split.num) ||
-		    (d->is_packed && (!c->count || c->count > d->packed.num)) || c->nr_read + c->nr_write > VQ_IOV_MAX)
+		if ((!d->notify.is_packed && c->head >= d->notify.num) ||
+		    (d->notify.is_packed && (!c->count || c->count > d->notify.num)) || c->nr_read + c->nr_write > VQ_IOV_MAX)
 			abort();
 		for (unsigned int i = 0; i < (unsigned int)c->nr_read + c->nr_write; i++) {
 			if (!inside(&c->iov[i]))
@@ -336,7 +336,7 @@ static bool serve(struct vq_device *d, const struct guest_memory *mem, struct bl
 		    !inside(&(struct iovec) { r.status_at, 1 }))
 			abort();
 		*r.status_at = ret;
-		served[d->is_packed]++;
+		served[d->notify.is_packed]++;
 		vq_device_push(d, c, r.written);
 		vq_device_publish(d);
 	}
@@ -372,18 +372,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		num += shape >> 17 & 1;
 	if (vq_device_init(&d, &mem, features, num, &at))
 		abort();
-	if (d.is_packed) {
+	if (d.notify.is_packed) {
 		if (vq_device_resume(&d, packed_to_wire(pos, num)))
 			abort();
 	} else {
 		((uint16_t *)(region[0] + AVAIL))[1] = htole16(avail_idx);
 		if (vq_device_resume(&d, avail_idx))
 			abort();
-		fill_ring(&d.split, shape >> 9 & 127);
+		fill_ring(&d, shape >> 9 & 127);
 	}
 
-	while (d.is_packed ? change_packed(&in, &d.packed, &pos) :
-			     change(&in, &d.split, &avail_idx)) {
+	while (d.notify.is_packed ? change_packed(&in, &d, &pos) :
+			     change(&in, &d, &avail_idx)) {
 		if (shape & 4)
 			vq_device_enable_kicks(&d);
 		if (!serve(&d, &mem, &dev))

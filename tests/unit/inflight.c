@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "wire/vq-device.h"
+#include "wire/inflight.h"
 #include "wire/vq-driver.h"
 
 #define MEMORY	(1u << 15)
@@ -86,9 +86,9 @@ static int open_device(struct vq_device *d, struct vq_inflight *record, bool rec
 	int ret;
 
 	assert_int_equal(vq_device_init(d, &t.guest, t.features, t.num, &at), 0);
-	assert_int_equal(vq_device_resume(d, t.driver.is_packed ? 0x8000 : 0), 0);
-	assert_int_equal(vq_inflight_open(record, t.driver.is_packed, t.num, t.record), 0);
-	ret = vq_device_track(d, record, recover);
+	assert_int_equal(vq_device_resume(d, t.driver.notify.is_packed ? 0x8000 : 0), 0);
+	assert_int_equal(vq_inflight_open(record, t.driver.notify.is_packed, t.num, t.record), 0);
+	ret = vq_inflight_begin(record, d, recover);
 	if (ret)
 		vq_inflight_close(record);
 	return ret;
@@ -108,7 +108,7 @@ static void add(unsigned int slot, uint64_t question, unsigned int segments)
 
 static unsigned int slot_of(uint32_t id)
 {
-	return t.driver.is_packed ? id : id / VQ_CHAIN;
+	return t.driver.notify.is_packed ? id : id / VQ_CHAIN;
 }
 
 static void answer(struct vq_chain *c)
@@ -132,7 +132,7 @@ static void device_main(unsigned int seed)
 	if (open_device(&d, &record, true))
 		_exit(1);
 	for (;;) {
-		int ret = vq_device_again(&d, &t.guest, &held[nr_held]);
+		int ret = vq_inflight_resubmit(&record, &d, &t.guest, &held[nr_held]);
 
 		if (ret < 0)
 			_exit(2);
@@ -142,7 +142,7 @@ static void device_main(unsigned int seed)
 	}
 	for (unsigned int idle = 0;; idle++) {
 		if (nr_held < t.slots && rng_below(&rng, 2)) {
-			int ret = vq_device_pop(&d, &t.guest, &held[nr_held]);
+			int ret = vq_inflight_pop(&record, &d, &t.guest, &held[nr_held]);
 
 			if (ret < 0)
 				_exit(3);
@@ -153,11 +153,11 @@ static void device_main(unsigned int seed)
 			unsigned int i = rng_below(&rng, nr_held);
 
 			answer(&held[i]);
-			vq_device_push(&d, &held[i], 8);
+			vq_inflight_push(&record, &d, &held[i], 8);
 			held[i] = held[--nr_held];
 		}
 		if (!rng_below(&rng, 3))
-			vq_device_publish(&d);
+			vq_inflight_publish(&record, &d);
 		if (idle > 100)
 			sched_yield();
 	}
@@ -266,7 +266,7 @@ static struct vq_chain chain[SLOTS];
 static void take(unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
-		assert_int_equal(vq_device_pop(&device, &t.guest, &chain[i]), 1);
+		assert_int_equal(vq_inflight_pop(&record, &device, &t.guest, &chain[i]), 1);
 }
 
 static void submit(unsigned int n)
@@ -279,7 +279,7 @@ static void submit(unsigned int n)
 static void give_back(unsigned int i)
 {
 	answer(&chain[i]);
-	vq_device_push(&device, &chain[i], 8);
+	vq_inflight_push(&record, &device, &chain[i], 8);
 }
 
 /* Another device goes on, and finds these slots left, in this order */
@@ -290,19 +290,19 @@ static void expect_left(unsigned int n, const unsigned int *slots)
 	vq_inflight_close(&record);
 	assert_int_equal(open_device(&device, &record, true), 0);
 	for (unsigned int i = 0; i < n; i++) {
-		assert_int_equal(vq_device_again(&device, &t.guest, &chain[i]), 1);
+		assert_int_equal(vq_inflight_resubmit(&record, &device, &t.guest, &chain[i]), 1);
 		assert_int_equal(slot_of(chain[i].head), slots[i]);
 		assert_ptr_equal(chain[i].iov[0].iov_base, &t.cell[slots[i]].question);
 		assert_int_equal(chain[i].nr_read, 1);
 		assert_int_equal(chain[i].nr_write, 1);
 	}
-	assert_int_equal(vq_device_again(&device, &t.guest, &c), 0);
-	assert_int_equal(vq_device_pop(&device, &t.guest, &c), 0);
+	assert_int_equal(vq_inflight_resubmit(&record, &device, &t.guest, &c), 0);
+	assert_int_equal(vq_inflight_pop(&record, &device, &t.guest, &c), 0);
 }
 
 static void expect_done(unsigned int slot)
 {
-	uint32_t id, written;
+	uint32_t id = 0, written;
 
 	assert_int_equal(vq_driver_next_used(&t.driver, &id, &written), 1);
 	assert_int_equal(slot_of(id), slot);
@@ -324,13 +324,13 @@ static void check_steps(uint64_t features)
 	expect_left(5, (const unsigned int[]) { 0, 1, 2, 3, 4 });
 	/* one that is shown alone must not uncover what was not */
 	give_back(4);
-	vq_device_publish(&device);
+	vq_inflight_publish(&record, &device);
 	expect_done(4);
 	assert_false(vq_driver_has_used(&t.driver));
 	expect_left(4, (const unsigned int[]) { 0, 1, 2, 3 });
 	give_back(3);
 	give_back(1);
-	vq_device_publish(&device);
+	vq_inflight_publish(&record, &device);
 	expect_left(2, (const unsigned int[]) { 0, 2 });
 	expect_done(3);
 	expect_done(1);
@@ -339,14 +339,14 @@ static void check_steps(uint64_t features)
 	add(3, 200, 2);
 	vq_driver_publish(&t.driver);
 	give_back(1);
-	vq_device_publish(&device);
+	vq_inflight_publish(&record, &device);
 	expect_done(2);
-	assert_int_equal(vq_device_pop(&device, &t.guest, &chain[1]), 1);
+	assert_int_equal(vq_inflight_pop(&record, &device, &t.guest, &chain[1]), 1);
 	assert_int_equal(slot_of(chain[1].head), 3);
 	expect_left(2, (const unsigned int[]) { 0, 3 });
 	give_back(0);
 	give_back(1);
-	vq_device_publish(&device);
+	vq_inflight_publish(&record, &device);
 	expect_done(0);
 	expect_done(3);
 	expect_left(0, NULL);
@@ -371,7 +371,7 @@ static void check_anew(uint64_t features)
 	take(2);
 	vq_inflight_close(&record);
 	assert_int_equal(open_device(&device, &record, false), 0);
-	assert_int_equal(vq_device_again(&device, &t.guest, &c), 0);
+	assert_int_equal(vq_inflight_resubmit(&record, &device, &t.guest, &c), 0);
 	take(2);
 	expect_left(2, (const unsigned int[]) { 0, 1 });
 	vq_inflight_close(&record);
@@ -396,7 +396,7 @@ static void test_split_windows(void **state)
 	take(4);
 	give_back(2);
 	give_back(0);
-	vq_device_publish(&device);
+	vq_inflight_publish(&record, &device);
 	/* the driver was shown, and none, or one, of the flags was cleared */
 	r->used_idx = 0;
 	r->desc[0].inflight = 1;
@@ -419,7 +419,7 @@ static void test_packed_windows(void **state)
 		give_back(2);
 		give_back(0);
 		before = *r;
-		inflight_packed_show(&record, &device.packed);
+		inflight_packed_show(&record, &device);
 		shown = *r;
 		switch (i) {
 		case 0:		/* free_head alone has been stored */
@@ -428,10 +428,10 @@ static void test_packed_windows(void **state)
 		case 1:		/* all has, but the driver was not shown */
 			break;
 		case 2:		/* it was, and no flag was cleared */
-			packed_device_publish(&device.packed);
+			vq_device_publish(&device);
 			break;
 		default:	/* all were, and old_free_head stored */
-			packed_device_publish(&device.packed);
+			vq_device_publish(&device);
 			r->desc[0].inflight = 0;
 			r->desc[4].inflight = 0;
 			r->old_free_head = shown.free_head;
@@ -455,10 +455,10 @@ static void test_packed_windows(void **state)
 	r->old_free_head = before.old_free_head;
 	vq_inflight_close(&record);
 	assert_int_equal(open_device(&device, &record, true), 0);
-	assert_int_equal(vq_device_again(&device, &t.guest, &chain[0]), 1);
+	assert_int_equal(vq_inflight_resubmit(&record, &device, &t.guest, &chain[0]), 1);
 	assert_int_equal(chain[0].head, 0);
-	assert_int_equal(vq_device_again(&device, &t.guest, &chain[1]), 0);
-	assert_int_equal(vq_device_pop(&device, &t.guest, &chain[1]), 1);
+	assert_int_equal(vq_inflight_resubmit(&record, &device, &t.guest, &chain[1]), 0);
+	assert_int_equal(vq_inflight_pop(&record, &device, &t.guest, &chain[1]), 1);
 	assert_int_equal(chain[1].head, 1);
 	vq_inflight_close(&record);
 }
@@ -495,12 +495,12 @@ static void test_noise(void **state)
 			struct vq_chain c;
 			unsigned int taken = 0;
 
-			while (taken++ < 64 && vq_device_again(&device, &t.guest, &c) == 1)
-				vq_device_push(&device, &c, 8);
-			vq_device_publish(&device);
-			while (taken++ < 64 && vq_device_pop(&device, &t.guest, &c) == 1)
-				vq_device_push(&device, &c, 8);
-			vq_device_publish(&device);
+			while (taken++ < 64 && vq_inflight_resubmit(&record, &device, &t.guest, &c) == 1)
+				vq_inflight_push(&record, &device, &c, 8);
+			vq_inflight_publish(&record, &device);
+			while (taken++ < 64 && vq_inflight_pop(&record, &device, &t.guest, &c) == 1)
+				vq_inflight_push(&record, &device, &c, 8);
+			vq_inflight_publish(&record, &device);
 			vq_inflight_close(&record);
 		}
 		free(shared);

@@ -10,8 +10,8 @@ static void test_event_fires_once(void **state)
 
 	(void)state;
 	fixture_init(&f, PACKED, 16, true, false, 15);
-	packed_device_enable_kicks(&f.device.packed);
-	packed_driver_enable_calls(&f.driver.packed);
+	vq_device_enable_kicks(&f.device);
+	vq_driver_enable_calls(&f.driver);
 	assert_int_equal(le16toh(f.device.packed.device_event->flags), VRING_PACKED_EVENT_FLAG_DESC);
 	assert_int_equal(le16toh(f.device.packed.device_event->off_wrap), 15 | 0x8000);
 	assert_true(submit(&f, 1));
@@ -47,25 +47,25 @@ static void test_event_forms(void **state)
 	assert_false(packed_event_wanted(packed_event(0xfffd, 0), true, 5, 1, 8));
 }
 
-/* Two busy sides need not settle for any number of requests; the first to sleep is notified */
-static void test_long_unsettled(void **state)
+/* Two busy sides need not make certain for any number of requests; the first to sleep is notified */
+static void test_long_unchecked(void **state)
 {
 	(void)state;
 	for (unsigned int requests = 120; requests < 140; requests++) {
 		struct ring_fixture f;
 
 		fixture_init(&f, PACKED, 64, true, false, 100);
-		packed_device_disable_kicks(&f.device.packed);
-		packed_driver_disable_calls(&f.driver.packed);
+		vq_device_disable_kicks(&f.device);
+		vq_driver_disable_calls(&f.driver);
 		for (unsigned int i = 0; i < requests; i++) {
 			submit(&f, 1);
 			serve(&f);
 			drain(&f);
 		}
-		assert_false(packed_device_enable_kicks(&f.device.packed));
-		assert_false(packed_driver_enable_calls(&f.driver.packed));
-		assert_true(submit(&f, 3) || packed_driver_settle(&f.driver.packed));
-		assert_true(serve(&f) || packed_device_settle(&f.device.packed));
+		assert_false(vq_device_enable_kicks(&f.device));
+		assert_false(vq_driver_enable_calls(&f.driver));
+		assert_true(submit(&f, 3) || vq_driver_needs_kick(&f.driver));
+		assert_true(serve(&f) || vq_device_needs_call(&f.device));
 		fixture_free(&f);
 	}
 }
@@ -75,7 +75,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_event_fires_once),
 		cmocka_unit_test(test_event_forms),
-		cmocka_unit_test(test_long_unsettled),
+		cmocka_unit_test(test_long_unchecked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* wire/packed-device.c: what a broken or hostile driver may put into a ring */
+/* Packed rings: what a broken or hostile driver may put into a ring */
 
 #include <errno.h>
 
@@ -91,11 +91,11 @@ static void test_shapes(void **state)
 				put_at(&f, packed_advance(start, j, NUM), &s->ring[j]);
 				put(&f, &((struct vring_packed_desc *)f.data)[j], &s->table[j], 0);
 			}
-			ret = packed_device_pop(&f.device.packed, &f.guest, &f.chain);
+			ret = vq_device_pop(&f.device, &f.guest, &f.chain);
 			if (ret != s->ret)
 				fail_msg("%s at %u: %d, not %d", s->name, start, ret, s->ret);
 			/* what was refused has not been taken */
-			assert_int_equal(f.device.packed.avail, ret == 1 ?
+			assert_int_equal(f.device.last_avail_idx, ret == 1 ?
 					 packed_advance(start, f.chain.count, NUM) : start);
 			fixture_free(&f);
 		}
@@ -115,7 +115,7 @@ static void test_flags(void **state)
 			fixture_init(&f, PACKED, NUM, false, false, start);
 			put(&f, &f.driver.packed.desc[start % NUM],
 			    &(struct vring_packed_desc) { 512, 16, 0, 0 }, pairs[i]);
-			assert_int_equal(packed_device_pop(&f.device.packed, &f.guest, &f.chain),
+			assert_int_equal(vq_device_pop(&f.device, &f.guest, &f.chain),
 					 pairs[i] == (start < NUM ? PACKED_AVAIL : PACKED_USED));
 			fixture_free(&f);
 		}
@@ -139,13 +139,13 @@ static void test_overrun(void **state)
 		/* one is free, so a list of two is one too many */
 		put_at(&f, packed_advance(start, NUM - 1, NUM), &more);
 		put_at(&f, packed_advance(start, NUM, NUM), &one);
-		assert_int_equal(packed_device_pop(&f.device.packed, &f.guest, &f.chain), -EOVERFLOW);
+		assert_int_equal(vq_device_pop(&f.device, &f.guest, &f.chain), -EOVERFLOW);
 		put_at(&f, packed_advance(start, NUM - 1, NUM), &one);
 		fixture_pop(&f);
 		/* none is */
-		assert_int_equal(packed_device_pop(&f.device.packed, &f.guest, &f.chain), -EOVERFLOW);
-		packed_device_push(&f.device.packed, 0, 1, 0);
-		packed_device_publish(&f.device.packed);
+		assert_int_equal(vq_device_pop(&f.device, &f.guest, &f.chain), -EOVERFLOW);
+		vq_packed_push(&f.device, 0, 1, 0);
+		vq_device_publish(&f.device);
 		put_at(&f, packed_advance(start, NUM, NUM), &one);
 		fixture_pop(&f);
 		fixture_free(&f);
@@ -163,9 +163,9 @@ static void test_too_many_segments(void **state)
 		table = (struct vring_packed_desc *)f.data;
 		for (unsigned int i = 0; i < n; i++)
 			put(&f, &table[i], &(struct vring_packed_desc) { 8192, 512, 0, 0 }, 0);
-		packed_driver_add_indirect(&f.driver.packed, 0, fixture_guest(&f, table), n);
-		packed_driver_publish(&f.driver.packed);
-		assert_int_equal(packed_device_pop(&f.device.packed, &f.guest, &f.chain),
+		vq_driver_add_indirect(&f.driver, 0, fixture_guest(&f, table), n);
+		vq_driver_publish(&f.driver);
+		assert_int_equal(vq_device_pop(&f.device, &f.guest, &f.chain),
 				 n <= VQ_IOV_MAX ? 1 : -E2BIG);
 		fixture_free(&f);
 	}
@@ -175,25 +175,24 @@ static void test_ring_places(void **state)
 {
 	const uint64_t driver = FIXTURE_USER + 4096, device = FIXTURE_USER + 8192;
 	const uint64_t end = FIXTURE_USER + FIXTURE_BYTES;
-	struct packed_device d = { 0 };
 	struct ring_fixture f;
 
 	(void)state;
 	fixture_init(&f, PACKED, NUM, false, false, 0);
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_USER, driver, device), 0);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, FIXTURE_USER, driver, device), 0);
 	/* each part on its alignment */
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_USER + 8, driver, device), -EFAULT);
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_USER, driver + 2, device), -EFAULT);
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_USER, driver, device + 2), -EFAULT);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, FIXTURE_USER + 8, driver, device), -EFAULT);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, FIXTURE_USER, driver + 2, device), -EFAULT);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, FIXTURE_USER, driver, device + 2), -EFAULT);
 	/* each part whole in the memory */
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, end - 16 * NUM, driver, device), 0);
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, end - 16 * NUM + 16, driver, device), -EFAULT);
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_USER, end - 4, device), 0);
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_USER, end, device), -EFAULT);
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_USER, driver, end - 4), 0);
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_USER, driver, end), -EFAULT);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, end - 16 * NUM, driver, device), 0);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, end - 16 * NUM + 16, driver, device), -EFAULT);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, FIXTURE_USER, end - 4, device), 0);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, FIXTURE_USER, end, device), -EFAULT);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, FIXTURE_USER, driver, end - 4), 0);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, FIXTURE_USER, driver, end), -EFAULT);
 	/* a guest address is no front-end address */
-	assert_int_equal(packed_device_init(&d, &f.guest, NUM, FIXTURE_GUEST, driver, device), -EFAULT);
+	assert_int_equal(fixture_place(&f, PACKED, NUM, FIXTURE_GUEST, driver, device), -EFAULT);
 	fixture_free(&f);
 }
 

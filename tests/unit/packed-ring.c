@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* wire/packed-driver.c and wire/packed-device.c against each other */
+/* Packed rings: the driver's and the device's side against each other */
 
 #include <errno.h>
 
@@ -51,9 +51,9 @@ static void test_format(void **state)
 	desc = f.driver.packed.desc;
 	seg[0] = (struct vq_segment) { fixture_guest(&f, f.data), 16, false };
 	seg[1] = (struct vq_segment) { fixture_guest(&f, f.data + 64), 4096, true };
-	packed_driver_add_chain(&f.driver.packed, 3, seg, 2);
+	vq_driver_add_chain(&f.driver, 3, seg, 2);
 	assert_int_equal(le16toh(desc[0].flags), 0);
-	packed_driver_publish(&f.driver.packed);
+	vq_driver_publish(&f.driver);
 	assert_int_equal(le64toh(desc[0].addr), seg[0].addr);
 	assert_int_equal(le32toh(desc[0].len), 16);
 	assert_int_equal(le16toh(desc[0].flags), 1 << 7 | VRING_DESC_F_NEXT);
@@ -67,9 +67,9 @@ static void test_format(void **state)
 	assert_int_equal(f.chain.nr_write, 1);
 	assert_ptr_equal(f.chain.iov[0].iov_base, f.data);
 	assert_int_equal(f.chain.iov[1].iov_len, 4096);
-	packed_device_push(&f.device.packed, 3, 2, 4097);
-	assert_false(packed_driver_has_used(&f.driver.packed));
-	packed_device_publish(&f.device.packed);
+	vq_packed_push(&f.device, 3, 2, 4097);
+	assert_false(vq_driver_has_used(&f.driver));
+	vq_device_publish(&f.device);
 	assert_int_equal(le16toh(desc[0].id), 3);
 	assert_int_equal(le32toh(desc[0].len), 4097);
 	assert_int_equal(le16toh(desc[0].flags), 1 << 7 | 1 << 15 | VRING_DESC_F_WRITE);
@@ -78,10 +78,10 @@ static void test_format(void **state)
 
 	/* nothing written: no flag, and the length says nothing */
 	add(&f, 1, 1);
-	packed_driver_publish(&f.driver.packed);
+	vq_driver_publish(&f.driver);
 	fixture_pop(&f);
-	packed_device_push(&f.device.packed, 1, 1, 0);
-	packed_device_publish(&f.device.packed);
+	vq_packed_push(&f.device, 1, 1, 0);
+	vq_device_publish(&f.device);
 	assert_int_equal(le16toh(desc[2].flags), 1 << 7 | 1 << 15);
 	desc[2].len = htole32(77);
 	assert_int_equal(fixture_used(&f, &written), 1);
@@ -90,17 +90,17 @@ static void test_format(void **state)
 	/* the second lap */
 	add(&f, 0, 1);
 	add(&f, 2, 1);
-	packed_driver_publish(&f.driver.packed);
+	vq_driver_publish(&f.driver);
 	assert_int_equal(le16toh(desc[0].flags), 1 << 15 | VRING_DESC_F_WRITE);
 	fixture_pop(&f);
 	fixture_pop(&f);
-	packed_device_push(&f.device.packed, 2, 1, 1);
-	packed_device_push(&f.device.packed, 0, 1, 1);
-	packed_device_publish(&f.device.packed);
+	vq_packed_push(&f.device, 2, 1, 1);
+	vq_packed_push(&f.device, 0, 1, 1);
+	vq_device_publish(&f.device);
 	assert_int_equal(le16toh(desc[0].flags), VRING_DESC_F_WRITE);
 	assert_int_equal(fixture_used(&f, &written), 2);
 	assert_int_equal(fixture_used(&f, &written), 0);
-	assert_false(packed_driver_has_used(&f.driver.packed));
+	assert_false(vq_driver_has_used(&f.driver));
 	fixture_free(&f);
 }
 
@@ -122,16 +122,16 @@ static void test_table(void **state)
 					 (i < 2 ? 0 : VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT)),
 		};
 	memcpy(f.data + 3, table, sizeof(table));
-	packed_driver_add_indirect(&f.driver.packed, 2, fixture_guest(&f, f.data + 3), 3);
-	packed_driver_publish(&f.driver.packed);
+	vq_driver_add_indirect(&f.driver, 2, fixture_guest(&f, f.data + 3), 3);
+	vq_driver_publish(&f.driver);
 	assert_int_equal(fixture_pop(&f), 2);
 	assert_int_equal(f.chain.count, 1);
 	assert_int_equal(f.chain.nr_read, 1);
 	assert_int_equal(f.chain.nr_write, 2);
 	assert_ptr_equal(f.chain.iov[2].iov_base, f.data + 1026);
 	assert_int_equal(f.chain.iov[2].iov_len, 3);
-	packed_device_push(&f.device.packed, 2, 1, 5);
-	packed_device_publish(&f.device.packed);
+	vq_packed_push(&f.device, 2, 1, 5);
+	vq_device_publish(&f.device);
 	assert_int_equal(fixture_used(&f, &written), 2);
 	assert_int_equal(written, 5);
 	fixture_free(&f);
@@ -168,7 +168,7 @@ static void draw_add(struct drawn *d)
 		return;
 	for (unsigned int i = 0; i < n; i++)
 		seg[i] = (struct vq_segment) { fixture_guest(&d->f, d->f.data) + slot, 1 + i, i > 0 };
-	packed_driver_add_chain(&d->f.driver.packed, slot, seg, n);
+	vq_driver_add_chain(&d->f.driver, slot, seg, n);
 	d->known[slot] = (struct known) { .count = n, .at = ADDED };
 	d->free -= n;
 	d->order[d->added++] = slot;
@@ -179,12 +179,12 @@ static void draw_pop(struct drawn *d)
 	unsigned int slot;
 
 	if (!d->shown) {
-		assert_false(packed_device_has_avail(&d->f.device.packed));
-		assert_int_equal(packed_device_pop(&d->f.device.packed, &d->f.guest, &d->f.chain), 0);
+		assert_false(vq_device_has_avail(&d->f.device));
+		assert_int_equal(vq_device_pop(&d->f.device, &d->f.guest, &d->f.chain), 0);
 		return;
 	}
 	slot = d->order[0];
-	assert_true(packed_device_has_avail(&d->f.device.packed));
+	assert_true(vq_device_has_avail(&d->f.device));
 	assert_int_equal(fixture_pop(&d->f), slot);
 	assert_int_equal(d->f.chain.count, d->known[slot].count);
 	assert_int_equal(d->f.chain.nr_read, 1);
@@ -207,7 +207,7 @@ static void draw_push(struct drawn *d)
 	forget_first(d->taken, &d->nr_taken, i);
 	d->known[slot].at = RETURNED;
 	d->known[slot].written = rng_below(&d->rng, 3);
-	packed_device_push(&d->f.device.packed, slot, d->known[slot].count, d->known[slot].written);
+	vq_packed_push(&d->f.device, slot, d->known[slot].count, d->known[slot].written);
 	d->back[d->nr_back++] = slot;
 }
 
@@ -216,11 +216,11 @@ static void draw_used(struct drawn *d)
 	uint32_t slot, written;
 
 	if (!d->nr_back_shown) {
-		assert_false(packed_driver_has_used(&d->f.driver.packed));
-		assert_int_equal(packed_driver_next_used(&d->f.driver.packed, &slot, &written), 0);
+		assert_false(vq_driver_has_used(&d->f.driver));
+		assert_int_equal(vq_driver_next_used(&d->f.driver, &slot, &written), 0);
 		return;
 	}
-	assert_true(packed_driver_has_used(&d->f.driver.packed));
+	assert_true(vq_driver_has_used(&d->f.driver));
 	slot = fixture_used(&d->f, &written);
 	assert_int_equal(slot, d->back[0]);
 	assert_int_equal(written, d->known[slot].written);
@@ -245,7 +245,7 @@ static void run_drawn(unsigned int num, unsigned int start, unsigned int seed)
 			draw_add(&d);
 			break;
 		case 1:
-			packed_driver_publish(&d.f.driver.packed);
+			vq_driver_publish(&d.f.driver);
 			d.shown = d.added;
 			break;
 		case 2:
@@ -255,7 +255,7 @@ static void run_drawn(unsigned int num, unsigned int start, unsigned int seed)
 			draw_push(&d);
 			break;
 		case 4:
-			packed_device_publish(&d.f.device.packed);
+			vq_device_publish(&d.f.device);
 			d.nr_back_shown = d.nr_back;
 			break;
 		default:
@@ -286,34 +286,34 @@ static void test_resume(void **state)
 	(void)state;
 	for (unsigned int start = 0; start < 14; start++) {
 		fixture_init(&f, PACKED, 7, true, false, start);
-		packed_driver_disable_calls(&f.driver.packed);
-		packed_device_disable_kicks(&f.device.packed);
+		vq_driver_disable_calls(&f.driver);
+		vq_device_disable_kicks(&f.device);
 		submit(&f, 5);
 		serve(&f);
 		drain(&f);
 
 		/* another driver finds the place, and calls as off as they were */
 		memset(&f.driver.packed, 0xff, sizeof(f.driver.packed));
-		packed_driver_init(&f.driver.packed, f.mem, 7, true, f.count);
-		assert_int_equal(f.driver.packed.avail, (start + 5) % 14);
-		assert_int_equal(f.driver.packed.used, f.driver.packed.avail);
-		assert_false(packed_driver_has_used(&f.driver.packed));
-		packed_device_resume(&f.device.packed, f.device.packed.avail, f.device.packed.used);
+		vq_driver_init(&f.driver, true, f.mem, 7, true, f.count);
+		assert_int_equal(f.driver.avail_idx, (start + 5) % 14);
+		assert_int_equal(f.driver.last_used_idx, f.driver.avail_idx);
+		assert_false(vq_driver_has_used(&f.driver));
+		vq_device_start(&f.device, f.device.last_avail_idx, f.device.used_idx);
 		assert_false(submit(&f, 3));
 		for (unsigned int i = 0; i < 3; i++) {
 			uint16_t id = fixture_pop(&f);
 
-			packed_device_push(&f.device.packed, id, 1, 10 + i);
+			vq_packed_push(&f.device, id, 1, 10 + i);
 		}
-		assert_false(packed_device_publish(&f.device.packed));
+		assert_false(vq_device_publish(&f.device));
 		for (unsigned int i = 0; i < 3; i++) {
 			assert_int_equal(fixture_used(&f, &written), i);
 			assert_int_equal(written, 10 + i);
 		}
 		/* one left in flight is seen by whoever comes next */
 		submit(&f, 1);
-		packed_driver_init(&f.driver.packed, f.mem, 7, true, f.count);
-		assert_int_not_equal(f.driver.packed.avail, f.driver.packed.used);
+		vq_driver_init(&f.driver, true, f.mem, 7, true, f.count);
+		assert_int_not_equal(f.driver.avail_idx, f.driver.last_used_idx);
 		fixture_free(&f);
 	}
 }
@@ -326,9 +326,9 @@ static void expect_bad(uint16_t id)
 	fixture_init(&f, PACKED, 8, false, false, 15);
 	submit(&f, 2);
 	fixture_pop(&f);
-	packed_device_push(&f.device.packed, id, 1, 0);
-	packed_device_publish(&f.device.packed);
-	assert_int_equal(packed_driver_next_used(&f.driver.packed, &slot, &written), -EPROTO);
+	vq_packed_push(&f.device, id, 1, 0);
+	vq_device_publish(&f.device);
+	assert_int_equal(vq_driver_next_used(&f.driver, &slot, &written), -EPROTO);
 	fixture_free(&f);
 }
 
@@ -345,16 +345,16 @@ static void test_bad_device(void **state)
 	fixture_init(&f, PACKED, 8, false, false, 7);
 	submit(&f, 2);
 	fixture_pop(&f);
-	packed_device_push(&f.device.packed, 0, 1, 0);
-	packed_device_push(&f.device.packed, 0, 1, 0);
-	packed_device_publish(&f.device.packed);
+	vq_packed_push(&f.device, 0, 1, 0);
+	vq_packed_push(&f.device, 0, 1, 0);
+	vq_device_publish(&f.device);
 	assert_int_equal(fixture_used(&f, &written), 0);
-	assert_int_equal(packed_driver_next_used(&f.driver.packed, &slot, &written), -EPROTO);
+	assert_int_equal(vq_driver_next_used(&f.driver, &slot, &written), -EPROTO);
 	/* a place beside the ring that some device has overwritten */
 	atomic_store(&f.driver.packed.place->avail, 0xffff);
 	atomic_store(&f.driver.packed.place->used, 16);
-	packed_driver_init(&f.driver.packed, f.mem, 8, false, f.count);
-	assert_true(f.driver.packed.avail < 16 && f.driver.packed.used < 16);
+	vq_driver_init(&f.driver, true, f.mem, 8, false, f.count);
+	assert_true(f.driver.avail_idx < 16 && f.driver.last_used_idx < 16);
 	fixture_free(&f);
 }
 

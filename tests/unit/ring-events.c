@@ -76,8 +76,8 @@ static void check_calls(const struct place *at, bool event_idx)
 	fixture_free(&f);
 }
 
-/* A wish that publishing just missed is seen by settling, once */
-static void check_settle(const struct place *at, bool event_idx)
+/* A wish that publishing just missed is seen by the check before a wait, once */
+static void check_before_wait(const struct place *at, bool event_idx)
 {
 	struct ring_fixture f;
 
@@ -86,31 +86,31 @@ static void check_settle(const struct place *at, bool event_idx)
 	assert_false(submit(&f, 2));
 	/* as if stored before the driver published, and not visible yet */
 	vq_device_enable_kicks(&f.device);
-	assert_true(vq_driver_settle(&f.driver));
-	assert_false(vq_driver_settle(&f.driver));
+	assert_true(vq_driver_needs_kick(&f.driver));
+	assert_false(vq_driver_needs_kick(&f.driver));
 
 	vq_driver_disable_calls(&f.driver);
 	assert_false(serve(&f));
 	vq_driver_enable_calls(&f.driver);
-	assert_true(vq_device_settle(&f.device));
-	assert_false(vq_device_settle(&f.device));
+	assert_true(vq_device_needs_call(&f.device));
+	assert_false(vq_device_needs_call(&f.device));
 	drain(&f);
 
-	/* a notification sent at once leaves nothing to settle */
+	/* a notification sent at once leaves nothing to check */
 	vq_device_enable_kicks(&f.device);
 	vq_driver_enable_calls(&f.driver);
 	assert_true(submit(&f, 1));
-	assert_false(vq_driver_settle(&f.driver));
+	assert_false(vq_driver_needs_kick(&f.driver));
 	assert_true(serve(&f));
-	assert_false(vq_device_settle(&f.device));
+	assert_false(vq_device_needs_call(&f.device));
 	/* nor does a wish not to be notified */
 	drain(&f);
 	vq_device_disable_kicks(&f.device);
 	vq_driver_disable_calls(&f.driver);
 	submit(&f, 1);
-	assert_false(vq_driver_settle(&f.driver));
+	assert_false(vq_driver_needs_kick(&f.driver));
 	serve(&f);
-	assert_false(vq_device_settle(&f.device));
+	assert_false(vq_device_needs_call(&f.device));
 	fixture_free(&f);
 }
 
@@ -148,10 +148,10 @@ static void test_calls(void **state)
 	everywhere(check_calls);
 }
 
-static void test_settle(void **state)
+static void test_before_wait(void **state)
 {
 	(void)state;
-	everywhere(check_settle);
+	everywhere(check_before_wait);
 }
 
 /* Both ends sleep whenever they may: one lost notification, and the test hangs */
@@ -182,7 +182,7 @@ static void *duel_device(void *arg)
 				sem_post(&d->call);
 			continue;
 		}
-		if (vq_device_settle(&d->f.device))
+		if (vq_device_needs_call(&d->f.device))
 			sem_post(&d->call);
 		if (!vq_device_enable_kicks(&d->f.device))
 			sem_wait(&d->kick);
@@ -214,7 +214,7 @@ static void run_duel(enum ring_format format, unsigned int num, bool event_idx, 
 			done += ret;
 			if (ret)
 				continue;
-			if (vq_driver_settle(&d.f.driver))
+			if (vq_driver_needs_kick(&d.f.driver))
 				sem_post(&d.kick);
 			if (!vq_driver_enable_calls(&d.f.driver))
 				sem_wait(&d.call);
@@ -246,7 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kicks),
 		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_settle),
+		cmocka_unit_test(test_before_wait),
 		cmocka_unit_test(test_no_lost_event),
 		cmocka_unit_test(test_no_lost_flag),
 	};

@@ -55,39 +55,36 @@ static inline void fixture_attach(struct ring_fixture *f, struct vq_device *d, b
 				  bool indirect, unsigned int start)
 {
 	struct vq_parts parts = vq_driver_parts(&f->driver);
-	bool packed = f->driver.is_packed;
+	bool packed = f->driver.notify.is_packed;
 	uint64_t features = (uint64_t)packed << VIRTIO_F_RING_PACKED |
 			    (uint64_t)event_idx << VIRTIO_RING_F_EVENT_IDX |
 			    (uint64_t)indirect << VIRTIO_RING_F_INDIRECT_DESC;
-	unsigned int num = packed ? f->driver.packed.num : f->driver.split.num;
+	unsigned int num = f->driver.notify.num;
 
 	assert_int_equal(vq_device_init(d, &f->guest, features, num, &(struct vq_addresses) {
 		.desc = fixture_user(f, parts.desc),
 		.driver = fixture_user(f, parts.driver),
 		.device = fixture_user(f, parts.device),
 	}), 0);
-	if (packed)
-		packed_device_resume(&d->packed, start, start);
-	else
-		split_device_resume(&d->split, start);
+	vq_device_start(d, start, start);
 }
 
 /* A packed ring that has been gone round before is one whose descriptors are all used. */
-static inline void fixture_age_packed(struct packed_driver *d, unsigned int num, unsigned int start)
+static inline void fixture_age_packed(struct vq_driver *d, unsigned int num, unsigned int start)
 {
 	for (unsigned int i = 0; i < num; i++) {
 		unsigned int lap = start < num ? (i < start ? 0 : num) : (i + num < start ? num : 0);
 
-		d->desc[i].flags = htole16(packed_used_flags(lap, num));
+		d->packed.desc[i].flags = htole16(packed_used_flags(lap, num));
 	}
-	atomic_store(&d->place->avail, start);
-	atomic_store(&d->place->used, start);
+	atomic_store(&d->packed.place->avail, start);
+	atomic_store(&d->packed.place->used, start);
 }
 
 static inline void fixture_age(struct ring_fixture *f, unsigned int num, unsigned int start)
 {
-	if (f->driver.is_packed) {
-		fixture_age_packed(&f->driver.packed, num, start);
+	if (f->driver.notify.is_packed) {
+		fixture_age_packed(&f->driver, num, start);
 		return;
 	}
 	ring_store16(&f->driver.split.avail->idx, start, memory_order_relaxed);
@@ -126,6 +123,16 @@ static inline void fixture_init(struct ring_fixture *f, enum ring_format format,
 	fixture_attach(f, &f->device, event_idx, indirect, start);
 }
 
+/* What the device says to parts of a ring at these addresses in the front end */
+static inline int fixture_place(struct ring_fixture *f, enum ring_format format, unsigned int num,
+				uint64_t desc, uint64_t driver, uint64_t device)
+{
+	const struct vq_addresses at = { desc, driver, device };
+	struct vq_device d;
+
+	return vq_device_init(&d, &f->guest, (uint64_t)format << VIRTIO_F_RING_PACKED, num, &at);
+}
+
 static inline void fixture_free(struct ring_fixture *f)
 {
 	free(f->mem);
@@ -141,7 +148,7 @@ static inline uint16_t fixture_pop(struct ring_fixture *f)
 /* The driver takes one completion, which is there; returns what names it in the ring */
 static inline uint32_t fixture_used(struct ring_fixture *f, uint32_t *written)
 {
-	uint32_t id;
+	uint32_t id = 0;
 
 	assert_int_equal(vq_driver_next_used(&f->driver, &id, written), 1);
 	return id;

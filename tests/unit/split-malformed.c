@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* wire/split-device.c: what a broken or hostile driver may put into a ring */
+/* Split rings: what a broken or hostile driver may put into a ring */
 
 #include <errno.h>
 
@@ -79,7 +79,7 @@ static void put(struct ring_fixture *f, struct vring_desc *to, const struct vrin
 
 static void show(struct ring_fixture *f, uint16_t head, uint16_t count)
 {
-	uint16_t idx = f->driver.split.avail_idx;
+	uint16_t idx = f->driver.avail_idx;
 
 	ring_store16(&f->driver.split.avail->ring[idx % NUM], head, memory_order_relaxed);
 	ring_store16(&f->driver.split.avail->idx, idx + count, memory_order_release);
@@ -100,7 +100,7 @@ static void test_shapes(void **state)
 			put(&f, &((struct vring_desc *)f.data)[j], &s->table[j]);
 		}
 		show(&f, 0, 1);
-		ret = split_device_pop(&f.device.split, &f.guest, &f.chain);
+		ret = vq_device_pop(&f.device, &f.guest, &f.chain);
 		if (ret != s->ret)
 			fail_msg("%s: %d, not %d", s->name, ret, s->ret);
 		fixture_free(&f);
@@ -115,7 +115,7 @@ static void expect_head(uint16_t head, uint16_t count, int ret)
 	for (unsigned int i = 0; i < NUM; i++)
 		put(&f, &f.driver.split.desc[i], &(struct vring_desc) { 512, 16, 0, 0 });
 	show(&f, head, count);
-	assert_int_equal(split_device_pop(&f.device.split, &f.guest, &f.chain), ret);
+	assert_int_equal(vq_device_pop(&f.device, &f.guest, &f.chain), ret);
 	fixture_free(&f);
 }
 
@@ -142,9 +142,9 @@ static void test_too_many_segments(void **state)
 		table = (struct vring_desc *)f.data;
 		for (unsigned int i = 0; i < n; i++)
 			put(&f, &table[i], &(struct vring_desc) { 8192, 512, i + 1 < n ? N : 0, i + 1 });
-		split_driver_add_indirect(&f.driver.split, 0, fixture_guest(&f, table), n);
-		split_driver_publish(&f.driver.split);
-		assert_int_equal(split_device_pop(&f.device.split, &f.guest, &f.chain),
+		vq_driver_add_indirect(&f.driver, 0, fixture_guest(&f, table), n);
+		vq_driver_publish(&f.driver);
+		assert_int_equal(vq_device_pop(&f.device, &f.guest, &f.chain),
 				 n <= VQ_IOV_MAX ? 1 : -E2BIG);
 		fixture_free(&f);
 	}
@@ -193,7 +193,7 @@ static void test_segment_over_regions(void **state)
 		.flags = htole16(I),
 	};
 	show(&f, 0, 1);
-	assert_int_equal(split_device_pop(&f.device.split, &f.guest, &f.chain), -EFAULT);
+	assert_int_equal(vq_device_pop(&f.device, &f.guest, &f.chain), -EFAULT);
 	fixture_free(&f);
 }
 
@@ -201,25 +201,24 @@ static void test_ring_places(void **state)
 {
 	const uint64_t avail = FIXTURE_USER + 4096, used = FIXTURE_USER + 8192;
 	const uint64_t end = FIXTURE_USER + FIXTURE_BYTES;
-	struct split_device d = { 0 };
 	struct ring_fixture f;
 
 	(void)state;
 	fixture_init(&f, SPLIT, NUM, false, false, 0);
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_USER, avail, used), 0);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, FIXTURE_USER, avail, used), 0);
 	/* each part on its alignment */
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_USER + 8, avail, used), -EFAULT);
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_USER, avail + 1, used), -EFAULT);
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_USER, avail, used + 2), -EFAULT);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, FIXTURE_USER + 8, avail, used), -EFAULT);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, FIXTURE_USER, avail + 1, used), -EFAULT);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, FIXTURE_USER, avail, used + 2), -EFAULT);
 	/* each part whole in the memory, the event index at its end too */
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, end - 16 * NUM, avail, used), 0);
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, end - 16 * NUM + 16, avail, used), -EFAULT);
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_USER, end - 6 - 2 * NUM, used), 0);
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_USER, end - 4 - 2 * NUM, used), -EFAULT);
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_USER, avail, end - 8 - 8 * NUM), 0);
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_USER, avail, end - 4 - 8 * NUM), -EFAULT);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, end - 16 * NUM, avail, used), 0);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, end - 16 * NUM + 16, avail, used), -EFAULT);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, FIXTURE_USER, end - 6 - 2 * NUM, used), 0);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, FIXTURE_USER, end - 4 - 2 * NUM, used), -EFAULT);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, FIXTURE_USER, avail, end - 8 - 8 * NUM), 0);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, FIXTURE_USER, avail, end - 4 - 8 * NUM), -EFAULT);
 	/* a guest address is no front-end address */
-	assert_int_equal(split_device_init(&d, &f.guest, NUM, FIXTURE_GUEST, avail, used), -EFAULT);
+	assert_int_equal(fixture_place(&f, SPLIT, NUM, FIXTURE_GUEST, avail, used), -EFAULT);
 	fixture_free(&f);
 }
 

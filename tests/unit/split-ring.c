@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* wire/split-driver.c and wire/split-device.c against each other */
+/* Split rings: the driver's and the device's side against each other */
 
 #include <errno.h>
 
@@ -18,27 +18,27 @@ static void test_order_over_wraps(void **state)
 
 		for (unsigned int i = 0; i < batch; i++, added++)
 			add(&f, added % slots, 1 + added % 4096);
-		split_driver_publish(&f.driver.split);
+		vq_driver_publish(&f.driver);
 		for (unsigned int i = 0; i < batch; i++) {
 			uint16_t head = fixture_pop(&f);
 
 			assert_int_equal(f.chain.nr_read, 0);
 			assert_int_equal(f.chain.nr_write, 1);
-			split_device_push(&f.device.split, head, f.chain.iov[0].iov_len);
+			vq_split_push(&f.device, head, f.chain.iov[0].iov_len);
 		}
-		assert_int_equal(split_device_pop(&f.device.split, &f.guest, &f.chain), 0);
+		assert_int_equal(vq_device_pop(&f.device, &f.guest, &f.chain), 0);
 		/* nothing is seen before it is published */
-		assert_false(split_driver_has_used(&f.driver.split));
-		split_device_publish(&f.device.split);
+		assert_false(vq_driver_has_used(&f.driver));
+		vq_device_publish(&f.device);
 		for (unsigned int i = 0; i < batch; i++, returned++) {
 			assert_int_equal(fixture_used(&f, &written),
 					 returned % slots * VQ_CHAIN);
 			assert_int_equal(written, 1 + returned % 4096);
 		}
-		assert_false(split_driver_has_used(&f.driver.split));
+		assert_false(vq_driver_has_used(&f.driver));
 	}
-	assert_int_equal(f.driver.split.avail_idx, (uint16_t)added);
-	assert_int_equal(f.driver.split.used_idx, (uint16_t)added);
+	assert_int_equal(f.driver.avail_idx, (uint16_t)added);
+	assert_int_equal(f.driver.last_used_idx, (uint16_t)added);
 	fixture_free(&f);
 }
 
@@ -51,18 +51,18 @@ static void test_used_in_other_order(void **state)
 	(void)state;
 	fixture_init(&f, SPLIT, 8, false, true, 65533);
 	for (unsigned int i = 0; i < 8; i++)
-		split_driver_add_indirect(&f.driver.split, i, fixture_guest(&f, f.data), 0);
+		vq_driver_add_indirect(&f.driver, i, fixture_guest(&f, f.data), 0);
 	/* heads alone matter here, so make them plain segments */
 	for (unsigned int i = 0; i < 8; i++)
 		f.driver.split.desc[i] = (struct vring_desc) {
 			.addr = htole64(fixture_guest(&f, f.data)), .len = htole32(1)
 		};
-	split_driver_publish(&f.driver.split);
+	vq_driver_publish(&f.driver);
 	for (unsigned int i = 0; i < 8; i++)
 		head[i] = fixture_pop(&f);
 	for (unsigned int i = 8; i-- > 0; )
-		split_device_push(&f.device.split, head[i], i);
-	split_device_publish(&f.device.split);
+		vq_split_push(&f.device, head[i], i);
+	vq_device_publish(&f.device);
 	for (unsigned int i = 8; i-- > 0; ) {
 		assert_int_equal(fixture_used(&f, &written), i);
 		assert_int_equal(written, i);
@@ -86,8 +86,8 @@ static void test_direct_chain(void **state)
 	seg[0] = (struct vq_segment) { fixture_guest(&f, f.data), 16, false };
 	seg[1] = (struct vq_segment) { fixture_guest(&f, f.data + 4096), 4096, true };
 	seg[2] = (struct vq_segment) { fixture_guest(&f, f.data + 64), 1, true };
-	split_driver_add_chain(&f.driver.split, 4, seg, 3);
-	split_driver_publish(&f.driver.split);
+	vq_driver_add_chain(&f.driver, 4, seg, 3);
+	vq_driver_publish(&f.driver);
 	assert_int_equal(fixture_pop(&f), 4 * VQ_CHAIN);
 	assert_int_equal(f.chain.nr_read, 1);
 	assert_int_equal(f.chain.nr_write, 2);
@@ -97,8 +97,8 @@ static void test_direct_chain(void **state)
 
 	/* the same slot, shorter: nothing of the longer one may be left */
 	seg[1] = seg[2];
-	split_driver_add_chain(&f.driver.split, 4, seg, 2);
-	split_driver_publish(&f.driver.split);
+	vq_driver_add_chain(&f.driver, 4, seg, 2);
+	vq_driver_publish(&f.driver);
 	fixture_pop(&f);
 	assert_int_equal(f.chain.nr_read, 1);
 	assert_int_equal(f.chain.nr_write, 1);
@@ -119,8 +119,8 @@ static void test_indirect_table(void **state)
 	table[2] = (struct vring_desc) { fixture_guest(&f, f.data + 8192), 512,
 					 VRING_DESC_F_NEXT | VRING_DESC_F_WRITE, 1 };
 	table[1] = (struct vring_desc) { fixture_guest(&f, f.data + 1024), 1, VRING_DESC_F_WRITE, 0 };
-	split_driver_add_indirect(&f.driver.split, 3, fixture_guest(&f, table), 3);
-	split_driver_publish(&f.driver.split);
+	vq_driver_add_indirect(&f.driver, 3, fixture_guest(&f, table), 3);
+	vq_driver_publish(&f.driver);
 	assert_int_equal(fixture_pop(&f), 3);
 	assert_int_equal(f.chain.nr_read, 1);
 	assert_int_equal(f.chain.nr_write, 2);
@@ -164,13 +164,13 @@ static void test_flags(void **state)
 
 	(void)state;
 	fixture_init(&f, SPLIT, 8, false, false, 0);
-	split_device_disable_kicks(&f.device.split);
+	vq_device_disable_kicks(&f.device);
 	assert_int_equal(le16toh(f.driver.split.used->flags), VRING_USED_F_NO_NOTIFY);
-	split_device_enable_kicks(&f.device.split);
+	vq_device_enable_kicks(&f.device);
 	assert_int_equal(le16toh(f.driver.split.used->flags), 0);
-	split_driver_disable_calls(&f.driver.split);
+	vq_driver_disable_calls(&f.driver);
 	assert_int_equal(le16toh(f.driver.split.avail->flags), VRING_AVAIL_F_NO_INTERRUPT);
-	split_driver_enable_calls(&f.driver.split);
+	vq_driver_enable_calls(&f.driver);
 	assert_int_equal(le16toh(f.driver.split.avail->flags), 0);
 	fixture_free(&f);
 }
@@ -182,8 +182,8 @@ static void test_event_fires_once(void **state)
 
 	(void)state;
 	fixture_init(&f, SPLIT, 16, true, false, 65534);
-	split_device_enable_kicks(&f.device.split);
-	split_driver_enable_calls(&f.driver.split);
+	vq_device_enable_kicks(&f.device);
+	vq_driver_enable_calls(&f.driver);
 	assert_true(submit(&f, 1));
 	assert_true(serve(&f));
 	for (unsigned int i = 0; i < 1000; i++) {
@@ -195,40 +195,40 @@ static void test_event_fires_once(void **state)
 }
 
 /*
- * Two busy sides need not settle for as long as they are busy, which may be for any
+ * Two busy sides need not make certain for as long as they are busy, which may be for any
  * number of requests: the first one of them to sleep must be notified all the same.
  */
-static void check_long_unsettled(unsigned int requests, unsigned int last)
+static void check_long_unchecked(unsigned int requests, unsigned int last)
 {
 	struct ring_fixture f;
 
 	fixture_init(&f, SPLIT, 64, true, false, 100);
-	split_device_enable_kicks(&f.device.split);
-	split_device_disable_kicks(&f.device.split);
-	split_driver_enable_calls(&f.driver.split);
-	split_driver_disable_calls(&f.driver.split);
+	vq_device_enable_kicks(&f.device);
+	vq_device_disable_kicks(&f.device);
+	vq_driver_enable_calls(&f.driver);
+	vq_driver_disable_calls(&f.driver);
 	for (unsigned int i = 0; i < requests; i++) {
 		submit(&f, 1);
 		serve(&f);
 		drain(&f);
 	}
-	assert_false(split_device_enable_kicks(&f.device.split));
-	assert_false(split_driver_enable_calls(&f.driver.split));
-	if (!submit(&f, last) && !split_driver_settle(&f.driver.split))
+	assert_false(vq_device_enable_kicks(&f.device));
+	assert_false(vq_driver_enable_calls(&f.driver));
+	if (!submit(&f, last) && !vq_driver_needs_kick(&f.driver))
 		fail_msg("no kick after %u requests and %u more", requests, last);
-	if (!serve(&f) && !split_device_settle(&f.device.split))
+	if (!serve(&f) && !vq_device_needs_call(&f.device))
 		fail_msg("no call after %u requests and %u more", requests, last);
 	fixture_free(&f);
 }
 
-static void test_unsettled_over_wraps(void **state)
+static void test_unchecked_over_wraps(void **state)
 {
 	(void)state;
 	/* around the request at which the index is where it was */
 	for (unsigned int end = 65535; end <= 65537; end++) {
-		check_long_unsettled(end - 1, 1);
-		check_long_unsettled(end - 4, 4);
-		check_long_unsettled(end - 12, 12);
+		check_long_unchecked(end - 1, 1);
+		check_long_unchecked(end - 4, 4);
+		check_long_unchecked(end - 12, 12);
 	}
 }
 
@@ -242,15 +242,15 @@ static void test_device_resumes(void **state)
 	fixture_init(&f, SPLIT, 16, true, false, 65534);
 	submit(&f, 5);
 	for (unsigned int i = 0; i < 3; i++)
-		split_device_push(&f.device.split, fixture_pop(&f), 100 + i);
-	split_device_publish(&f.device.split);
+		vq_split_push(&f.device, fixture_pop(&f), 100 + i);
+	vq_device_publish(&f.device);
 
-	fixture_attach(&f, &second, true, false, f.device.split.avail_idx);
+	fixture_attach(&f, &second, true, false, f.device.last_avail_idx);
 	f.device = second;
 	for (unsigned int i = 3; i < 5; i++)
-		split_device_push(&f.device.split, fixture_pop(&f), 100 + i);
-	assert_int_equal(split_device_pop(&f.device.split, &f.guest, &f.chain), 0);
-	split_device_publish(&f.device.split);
+		vq_split_push(&f.device, fixture_pop(&f), 100 + i);
+	assert_int_equal(vq_device_pop(&f.device, &f.guest, &f.chain), 0);
+	vq_device_publish(&f.device);
 	for (unsigned int i = 0; i < 5; i++) {
 		assert_int_equal(fixture_used(&f, &written), i * VQ_CHAIN);
 		assert_int_equal(written, 100 + i);
@@ -264,21 +264,21 @@ static void test_driver_resumes(void **state)
 
 	(void)state;
 	fixture_init(&f, SPLIT, 16, false, false, 65534);
-	split_driver_disable_calls(&f.driver.split);
+	vq_driver_disable_calls(&f.driver);
 	submit(&f, 3);
 	serve(&f);
 	drain(&f);
 
-	split_driver_init(&f.driver.split, f.mem, 16, false);
-	assert_false(split_driver_has_used(&f.driver.split));
+	vq_driver_init(&f.driver, false, f.mem, 16, false, NULL);
+	assert_false(vq_driver_has_used(&f.driver));
 	/* calls are as off as the last owner left them */
 	submit(&f, 1);
 	assert_false(serve(&f));
 	drain(&f);
-	split_driver_enable_calls(&f.driver.split);
+	vq_driver_enable_calls(&f.driver);
 	submit(&f, 1);
 	assert_true(serve(&f));
-	assert_int_equal(f.driver.split.avail_idx, 3);
+	assert_int_equal(f.driver.avail_idx, 3);
 	fixture_free(&f);
 }
 
@@ -291,14 +291,14 @@ static void test_bad_device(void **state)
 	fixture_init(&f, SPLIT, 8, false, false, 65535);
 	submit(&f, 1);
 	fixture_pop(&f);
-	split_device_push(&f.device.split, 8, 0);
-	split_device_publish(&f.device.split);
-	assert_int_equal(split_driver_next_used(&f.driver.split, &id, &written), -EPROTO);
+	vq_split_push(&f.device, 8, 0);
+	vq_device_publish(&f.device);
+	assert_int_equal(vq_driver_next_used(&f.driver, &id, &written), -EPROTO);
 	fixture_free(&f);
 
 	fixture_init(&f, SPLIT, 8, false, false, 65535);
 	ring_store16(&f.driver.split.used->idx, (uint16_t)(65535 + 9), memory_order_release);
-	assert_int_equal(split_driver_next_used(&f.driver.split, &id, &written), -EPROTO);
+	assert_int_equal(vq_driver_next_used(&f.driver, &id, &written), -EPROTO);
 	fixture_free(&f);
 }
 
@@ -312,7 +312,7 @@ int main(void)
 		cmocka_unit_test(test_chain_into_table),
 		cmocka_unit_test(test_flags),
 		cmocka_unit_test(test_event_fires_once),
-		cmocka_unit_test(test_unsettled_over_wraps),
+		cmocka_unit_test(test_unchecked_over_wraps),
 		cmocka_unit_test(test_device_resumes),
 		cmocka_unit_test(test_driver_resumes),
 		cmocka_unit_test(test_bad_device),
