@@ -154,7 +154,7 @@ link = $(CC) $(ALL_LDFLAGS) -o $@ $^ $(LDLIBS)
 $(B)/targets/%: $(B)/obj/targets/%.o $(B)/lib/target.a $(B)/lib/common.a
 	@mkdir -p $(@D)
 	$(link)
-$(B)/tools/%: $(B)/obj/tools/%.o $(B)/lib/common.a
+$(B)/tools/%: $(B)/obj/tools/%.o $(B)/lib/target.a $(B)/lib/common.a
 	@mkdir -p $(@D)
 	$(link)
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(B)/lib/target.a $(B)/lib/engine.a $(B)/lib/common.a

@@ -119,7 +119,7 @@ int main(int argc, char **argv)
 	if (ret >= 0)
 		return ret;
 	if (json)
-		printf("{\"trip_ns\": %.0f}\n", p.slice[SLICES / 2]);
+		printf("{\"trip_ns\": %.0f, \"fastest_ns\": %.0f}\n", p.slice[SLICES / 2], p.slice[0]);
 	else
 		printf("CPUs %d and %d: %.0f ns a round trip (%.0f to %.0f)\n", p.cpus[0], p.cpus[1],
 		       p.slice[SLICES / 2], p.slice[0], p.slice[SLICES - 1]);

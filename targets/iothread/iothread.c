@@ -375,6 +375,11 @@ static void polling(struct json *w, const struct iothread_stats *s)
 	json_counter(w, "wakeups", &s->wakeups);
 	json_counter(w, "sleeps", &s->sleeps);
 
+	json_open_object(w, "waits_ns");
+	json_hist(w, "idle", &s->waits_ns[0]);
+	json_hist(w, "in_flight", &s->waits_ns[1]);
+	json_close_object(w);
+
 	json_open_object(w, "window_ns");
 	window(w, "now", &s->window_now);
 	window(w, "min", &s->window_min);

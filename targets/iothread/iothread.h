@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/counter.h"
 #include "base/crowd.h"
+#include "base/hist.h"
 #include "targets/iothread/guard.h"
 #include "targets/iothread/poll-policy.h"
 
@@ -98,6 +99,7 @@ struct iothread_stats {
 	counter_t waits;		/* for events, however long; most may be there already */
 	counter_t wakeups;		/* waits that ended with work */
 	counter_t sleeps;		/* waits in which the thread slept: as iothread_sample() saw it */
+	struct hist waits_ns[2];	/* until there was work, by whether requests were in flight, where the clock is read */
 	counter_t window_now;
 	counter_t window_min;
 	counter_t window_max;

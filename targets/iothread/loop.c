@@ -463,6 +463,7 @@ static void time_work(struct iothread *it)
 static void turn(struct iothread *it)
 {
 	struct poll_policy *p = &it->policy;
+	struct hist *waits = &it->stats.waits_ns[it->in_flight > 0];
 	uint64_t start;
 
 	counter_add(&it->stats.turns, 1);
@@ -480,6 +481,8 @@ static void turn(struct iothread *it)
 
 	if (it->nr_awake > it->nr_polled && p->ops->joins)
 		admit(it);
+	if (p->clocked)
+		hist_add(waits, it->now - start);
 	if (p->learns)
 		learn(it, it->now - start);
 	if (unlikely(!--it->untimed))

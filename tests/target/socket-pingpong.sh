@@ -11,7 +11,7 @@ status=0
 [ $status = 0 ] || fail "status $status: $(cat err)"
 grep -Eq '^CPUs 0 and 1: [1-9][0-9]* ns a round trip' out || fail "it says: $(cat out)"
 "$tool" --cpus 0,1 --ms 50 --sleep --json >out || fail "--sleep: $?"
-grep -Eq '^\{"trip_ns": [1-9][0-9]*\}$' out || fail "--json: $(cat out)"
+grep -Eq '^\{"trip_ns": [1-9][0-9]*, "fastest_ns": [1-9][0-9]*\}$' out || fail "--json: $(cat out)"
 for bad in '--cpus 0,0' '--cpus 0,1 --reply 0' '--cpus 0,1 --ms 0' '' '--frob'; do
 	# shellcheck disable=SC2086 # options are words
 	! "$tool" $bad >/dev/null 2>err || fail "takes $bad"

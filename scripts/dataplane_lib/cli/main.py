@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from .. import files, paths, units
-from . import ab, doctor, match, matrix, options, parser, scale
+from . import ab, advise, doctor, match, matrix, options, parser, scale
 from .execute import execute
 from ..host import system
 from ..model import configuration, peers, studyfile
@@ -89,6 +89,7 @@ def _commands():
     kind.add_argument("--json", action="store_true", help="a list of objects")
     rows.add_argument("--out", metavar="FILE", help="the file to write (default: stdout)")
 
+    advise.add(out.add, _result)
     scale.add(out.add, _result)
 
     out.group("set up and check")

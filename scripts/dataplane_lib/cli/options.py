@@ -4,6 +4,7 @@
 import argparse
 
 from .. import units
+from ..host import rtt
 from ..model import metrics, study, studyfile, targets
 from ..report import terminal
 from ..run import client
@@ -70,6 +71,16 @@ def add_primary(sub, default):
     """Give SUB the choice of the metric that decides."""
     sub.add_argument("--primary", metavar="METRIC", action=_Metric,
                      help=f"the metric that decides, named beforehand; 'list' lists all with their units (default: {default})")
+
+
+def wakeup(text, pinning):
+    """What --wakeup says in ns, else what is measured on the two CPUs."""
+    if text is None:
+        return rtt.wakeup(pinning)
+    given = units.number(text)
+    if not given:
+        raise Refused(f"--wakeup {text}: expected a time such as 5us")
+    return given
 
 
 def add_view(sub):

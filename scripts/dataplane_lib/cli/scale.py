@@ -24,6 +24,7 @@ def add(command, find):
     sub.add_argument("--inflight", type=units.whole, default=256, metavar="N", help="requests in flight, over all queues (default: %(default)s)")
     sub.add_argument("--driver", metavar="TIME", help="CPU that a request takes in fio, such as 210ns (default: the result's)")
     sub.add_argument("--device", metavar="TIME", help="CPU that a request takes in its iothread, such as 60ns or 2us (default: the result's)")
+    sub.add_argument("--wakeup", metavar="TIME", help="until a sleeping thread runs, such as 5us (default: measured on the two CPUs)")
     sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs whose distance is measured (default: chosen, see doctor)")
     options.add_view(sub)
 
@@ -57,7 +58,7 @@ def _costs(args):
     trip = rtt.measure(pinning)
     if trip is None:
         raise Refused("scale: this host has one CPU; the distance of two is needed")
-    return _given(scale.Costs(driver=0.0, device=0.0, rtt=trip, wakeup=rtt.wakeup(pinning)), args)
+    return _given(scale.Costs(driver=0.0, device=0.0, rtt=trip, wakeup=options.wakeup(args.wakeup, pinning)), args)
 
 
 def _given(costs, args):
