@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+/* The life of a connection in transmission, and how it ends */
+
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include "base/clock.h"
+#include "base/fd.h"
 #include "targets/nbd/connection.h"
-
-/* That the client has closed its end comes with the last data, and only once. */
-#define EVENTS	(EPOLLIN | EPOLLRDHUP)
-
-static struct nbd_conn *source_to_conn(struct event_source *s)
-{
-	return (struct nbd_conn *)((char *)s - offsetof(struct nbd_conn, source));
-}
 
 /**
  * nbd_conn_fail - drop the client
@@ -55,80 +48,6 @@ void nbd_conn_lost(struct nbd_conn *c, const char *what)
 		nbd_conn_fail(c, "%s: %s", what, strerror(errno));
 }
 
-static bool writable(const struct nbd_conn *c)
-{
-	struct pollfd p = { .fd = c->source.fd, .events = POLLOUT };
-
-	return poll(&p, 1, 0) > 0;
-}
-
-static bool conn_poll(struct event_source *s, uint64_t now)
-{
-	struct nbd_conn *c = source_to_conn(s);
-
-	(void)now;
-	if (unlikely(c->tx.stuck) && writable(c))
-		return true;
-	return c->rx.resume || nbd_receive(c);
-}
-
-/* A client that takes its replies wakes nobody who has no more for it. */
-static void watch_for_room(struct nbd_conn *c, bool on)
-{
-	if (c->tx.watched == on)
-		return;
-	c->tx.watched = on;
-	iothread_watch_source(c->it, &c->source, EVENTS | (on ? EPOLLOUT : 0));
-}
-
-static bool conn_arm(struct event_source *s)
-{
-	struct nbd_conn *c = source_to_conn(s);
-
-	watch_for_room(c, c->tx.stuck);
-	if (c->rx.resume)
-		return true;
-	return (!c->rx.drained || c->rx.hung_up) && nbd_receive(c);
-}
-
-static void conn_disarm(struct event_source *s)
-{
-	(void)s;
-}
-
-static void conn_woken(struct event_source *s)
-{
-	struct nbd_conn *c = source_to_conn(s);
-
-	c->rx.drained = false;
-	if (s->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		c->rx.hung_up = true;
-	/* NBD has no notifications of its own: take the times that the socket ended a wait for them. */
-	counter_add(&nbd_stats(c)->kicks, 1);
-	counter_add(&nbd_stats(c)->noticed, 1);
-	nbd_note(c, TRACE_WOKEN, 0);
-}
-
-static void conn_dispatch(struct event_source *s)
-{
-	struct nbd_conn *c = source_to_conn(s);
-
-	if (!c->rx.fresh && !c->rx.resume)
-		nbd_receive(c);
-	nbd_take_requests(c);
-	if (unlikely(c->tx.stuck || c->rx.ended || c->rx.hung_up))
-		iothread_defer(c->it, &c->flush);
-}
-
-static const struct event_source_ops conn_ops = {
-	.poll = conn_poll,
-	.arm = conn_arm,
-	.disarm = conn_disarm,
-	.woken = conn_woken,
-	.dispatch = conn_dispatch,
-	.put_off = true,
-};
-
 /* Nobody will look at these any more, so their time need not be waited for. */
 static void cancel_requests(struct nbd_conn *c)
 {
@@ -158,19 +77,12 @@ static void hurry_requests(struct nbd_conn *c)
 	}
 }
 
-static bool is_gone(const struct nbd_conn *c)
-{
-	struct pollfd p = { .fd = c->source.fd };
-
-	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
-}
-
 /* A client that has said its last has its place for what is in flight, and that for a while only. */
 static void see_off(struct nbd_conn *c)
 {
-	if (!c->in_flight || !(c->rx.ended || (c->rx.blocked && c->rx.hung_up)))
+	if (!c->in_flight)
 		return;
-	if (is_gone(c))
+	if (fd_events(c->source.fd, 0))
 		nbd_conn_fail(c, NULL);
 	else if (c->rx.ended)
 		hurry_requests(c);
@@ -184,33 +96,27 @@ static void stop_looking(struct nbd_conn *c)
 	iothread_remove_source(c->it, &c->source);
 }
 
-/* Requests that had to wait can go on, when the loop comes round and something was given back. */
-static void unblock(struct nbd_conn *c)
+/* What came ends inside of a request. */
+static bool is_truncated(const struct nbd_conn *c)
 {
-	if (!c->rx.blocked || c->slots.puts == c->rx.blocked_puts)
-		return;
-	c->rx.blocked = false;
-	c->rx.resume = true;
+	return c->rx.filling || c->rx.skip || c->rx.tail != c->rx.head;
 }
 
-/* At the end of a turn: send replies, and see whether it is over. */
-static void conn_flush(struct deferred *d)
+/**
+ * nbd_conn_see_off - end a connection as far as it can end now
+ * @c: the connection, broken or nbd_conn_is_ending(); called in its iothread at the end of a turn
+ * @all_sent: no reply is left to be sent
+ */
+void nbd_conn_see_off(struct nbd_conn *c, bool all_sent)
 {
-	struct nbd_conn *c = (struct nbd_conn *)((char *)d - offsetof(struct nbd_conn, flush));
-	bool all_sent = !c->broken && nbd_send_replies(c);
-
 	if (c->broken) {
 		stop_looking(c);
 		cancel_requests(c);
 	} else {
-		unblock(c);
-		/* or the loop would not notice before it sleeps */
-		if (c->rx.resume || c->tx.stuck || c->tx.watched)
-			event_source_rearm(&c->source);
 		see_off(c);
 		if (!c->rx.ended || !all_sent || c->rx.resume || c->rx.fresh)
 			return;
-		if (!c->finishing && !c->in_flight && nbd_rx_truncated(c))
+		if (!c->finishing && !c->in_flight && is_truncated(c))
 			nbd_conn_fail(c, "it left in the middle of a request");
 	}
 	if (c->in_flight || c->flush.queued)
@@ -240,11 +146,10 @@ struct nbd_conn *nbd_conn_new(int sock, const struct nbd_disk *disk,
 		free(c);
 		return NULL;
 	}
-	c->source = (struct event_source) { .ops = &conn_ops, .fd = sock };
+	c->source = (struct event_source) { .fd = sock };
 	c->disk = disk;
 	c->agreed = *agreed;
 	c->tx.done_end = &c->tx.done;
-	c->flush = (struct deferred) { .fn = conn_flush };
 	sem_init(&c->over, 0, 0);
 	return c;
 }
@@ -267,14 +172,14 @@ static void start_in_thread(void *arg)
 		channel_release(it->channel, NBD_SLOTS);
 		return;
 	}
-	iothread_watch_source(it, &s->c->source, EVENTS);
+	iothread_watch_source(it, &s->c->source, NBD_CONN_EVENTS);
 	if (s->c->rights)
 		guard_watch(&it->guard, pthread_self());
 }
 
 /**
  * nbd_conn_start - let an iothread serve a connection
- * @c: the connection
+ * @c: the connection, with what an iothread calls: @c->source.ops, @c->flush.fn
  * @it: the iothread
  *
  * Return: 0 or a negative errno.
@@ -297,9 +202,7 @@ static void finish_in_thread(void *arg)
 	if (c->removed)
 		return;
 	c->finishing = true;
-	if (!c->rx.fresh && !c->rx.resume)
-		nbd_receive(c);
-	nbd_take_requests(c);
+	c->source.ops->dispatch(&c->source);
 	c->rx.ended = true;
 	iothread_defer(c->it, &c->flush);
 }

@@ -4,16 +4,16 @@
 
 #include <endian.h>
 #include <semaphore.h>
+#include <sys/epoll.h>
 #include "base/cpu.h"
 #include "targets/backend/channel.h"
-#include "targets/nbd/disk.h"
-#include "targets/nbd/slot.h"
+#include "targets/nbd/request.h"
 
 /* Receive buffer: all that a socket usually holds. */
 #define NBD_RX		(256u << 10)
 
-/* Longest reply without data */
-#define NBD_REPLY_MAX	96u
+/* That the client has closed its end comes with the last data, and only once. */
+#define NBD_CONN_EVENTS	(EPOLLIN | EPOLLRDHUP)
 
 /**
  * struct nbd_rx - what came and was not looked at yet
@@ -132,16 +132,16 @@ void nbd_conn_hurry(struct nbd_conn *c);
 void nbd_conn_wait(struct nbd_conn *c);
 void nbd_conn_free(struct nbd_conn *c);
 
-/* between the files of a connection */
 void nbd_conn_fail(struct nbd_conn *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void nbd_conn_lost(struct nbd_conn *c, const char *what);
-bool nbd_receive(struct nbd_conn *c);
-void nbd_take_requests(struct nbd_conn *c);
-bool nbd_rx_truncated(const struct nbd_conn *c);
-int nbd_check_request(const struct nbd_conn *c, struct nbd_slot *s, uint16_t flags);
-void nbd_reply(struct nbd_conn *c, struct nbd_slot *s);
-bool nbd_send_replies(struct nbd_conn *c);
+void nbd_conn_see_off(struct nbd_conn *c, bool all_sent);
+
+/* Whether the end of a connection may have come, or has to be brought about. */
+static inline bool nbd_conn_is_ending(const struct nbd_conn *c)
+{
+	return c->rx.ended || (c->rx.blocked && c->rx.hung_up);
+}
 
 static inline void nbd_note(struct nbd_conn *c, enum trace_event event, uint64_t cookie)
 {

@@ -44,3 +44,28 @@ ssize_t nbd_receive_rights(int sock, struct msghdr *mh)
 		close_rights(mh);
 	return n;
 }
+
+/**
+ * nbd_receive_guarded - receive without waiting for what clients send besides bytes
+ * @g: the guard of the iothread; called in it
+ * @sock: the connection, on which descriptors may come
+ * @mh: where the bytes go
+ *
+ * Where the kernel lets clients send descriptors, it closes those that nobody receives before
+ * recvmsg(2) returns, and that takes as long as the client wishes. To receive them costs 50 ns a
+ * call with data and 200 ns one without: it is done after the first time, see guard.h.
+ *
+ * Return: as recvmsg(2).
+ */
+ssize_t nbd_receive_guarded(struct guard *g, int sock, struct msghdr *mh)
+{
+	unsigned int entered;
+	ssize_t n;
+
+	if (guard_is_careful(g))
+		return nbd_receive_rights(sock, mh);
+	entered = guard_enter(g);
+	n = recvmsg(sock, mh, MSG_DONTWAIT);
+	guard_leave(g, entered);
+	return n;
+}

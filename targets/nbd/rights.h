@@ -3,7 +3,9 @@
 #define TARGETS_NBD_RIGHTS_H
 
 #include <sys/socket.h>
+#include "targets/iothread/guard.h"
 
 ssize_t nbd_receive_rights(int sock, struct msghdr *mh);
+ssize_t nbd_receive_guarded(struct guard *g, int sock, struct msghdr *mh);
 
 #endif

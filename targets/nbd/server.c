@@ -9,9 +9,9 @@
 #include <unistd.h>
 #include "targets/client-lines.h"
 #include "targets/close-aside.h"
-#include "targets/nbd/connection.h"
 #include "targets/nbd/handshake.h"
 #include "targets/nbd/server.h"
+#include "targets/nbd/transmission.h"
 
 /* How long a handshake may take. */
 #define HANDSHAKE_MS	10000
@@ -89,7 +89,7 @@ static void transmission(struct nbd_client *client, const struct nbd_agreed *agr
 	if (conn) {
 		conn->number = client->id;
 		conn->rights = s->listener.is_unix && !s->listener.no_rights;
-		ret = nbd_conn_start(conn, choose_iothread(s));
+		ret = nbd_transmission_start(conn, choose_iothread(s));
 	}
 
 	if (ret) {

@@ -2,6 +2,8 @@
 #ifndef TARGETS_NBD_SLOT_H
 #define TARGETS_NBD_SLOT_H
 
+#include <errno.h>
+#include "base/cpu.h"
 #include "targets/backend/request.h"
 
 /* Requests of a connection in flight at once; what comes beyond waits in the socket. */
@@ -12,6 +14,15 @@
 
 /* Most memory of such buffers in a connection: two of the largest requests. */
 #define NBD_LARGE_MAX	(65u << 20)
+
+/* Data begins at a page, as O_DIRECT wants it. */
+#define NBD_FRONT	4096u
+
+/*
+ * From one slot's memory to the next: an odd number of pages, or the data of all would
+ * compete for the same few sets of the cache.
+ */
+#define NBD_SLOT_STRIDE	(NBD_FRONT + NBD_SMALL)
 
 struct nbd_conn;
 
@@ -64,8 +75,60 @@ struct nbd_slots {
 
 int nbd_slots_init(struct nbd_slots *s);
 void nbd_slots_destroy(struct nbd_slots *s);
-struct nbd_slot *nbd_slot_get(struct nbd_slots *s, struct nbd_conn *conn);
-void nbd_slot_put(struct nbd_slots *s, struct nbd_slot *slot);
-int nbd_slot_room(struct nbd_slots *s, struct nbd_slot *slot, size_t len);
+int nbd_slot_large_room(struct nbd_slots *s, struct nbd_slot *slot, size_t len);
+
+/**
+ * nbd_slot_get - take a free slot
+ * @s: the slots
+ * @conn: whom they belong to
+ *
+ * Return: the slot, or NULL when all are in use.
+ */
+static inline struct nbd_slot *nbd_slot_get(struct nbd_slots *s, struct nbd_conn *conn)
+{
+	struct nbd_slot *slot = s->free;
+
+	if (likely(slot)) {
+		s->free = slot->next;
+		return slot;
+	}
+	if (s->touched == NBD_SLOTS)
+		return NULL;
+	slot = &s->slot[s->touched++];
+	slot->conn = conn;
+	slot->r.iov = &slot->iov;
+	slot->r.nr_iov = 1;
+	return slot;
+}
+
+/**
+ * nbd_slot_put - give a slot back
+ * @s: the slots
+ * @slot: the slot
+ */
+static inline void nbd_slot_put(struct nbd_slots *s, struct nbd_slot *slot)
+{
+	slot->next = s->free;
+	s->free = slot;
+	s->puts++;
+}
+
+/**
+ * nbd_slot_room - see to it that a slot has room for data
+ * @s: the slots
+ * @slot: one of them; its @buf is set
+ * @len: bytes
+ *
+ * In front of the data there is room for what precedes it in a reply.
+ *
+ * Return: 0; -EAGAIN when other requests must end first; -ENOMEM.
+ */
+static inline int nbd_slot_room(struct nbd_slots *s, struct nbd_slot *slot, size_t len)
+{
+	if (unlikely(len > NBD_SMALL))
+		return nbd_slot_large_room(s, slot, len);
+	slot->buf = s->memory + (size_t)(slot - s->slot) * NBD_SLOT_STRIDE + NBD_FRONT;
+	return 0;
+}
 
 #endif
