@@ -9,6 +9,7 @@
 #include <sys/un.h>
 
 #include "targets/target-rows.h"
+#include "wire/trace-probe.h"
 
 #define FILE_PREFIX	"file:"
 #define DEFAULT_SIZE	(UINT64_C(1) << 30)
@@ -198,7 +199,7 @@ int target_options_parse(struct target_options *o, const struct target_program *
 	if (!o->version)
 		return check_place(o, argv[0]) ? : program->check(o, argv[0]);
 	/* After the checks, so that a script can ask whether values would do. */
-	printf("%s %s\n", program->text->name, program->text->version);
+	printf("%s %s (%s)\n", program->text->name, program->text->version, PROBES_BUILT);
 	return 1;
 }
 

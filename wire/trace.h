@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include "base/cpu.h"
+#include "wire/trace-probe.h"
 
 /*
  * A trace: what happened to requests, and when, as engines and targets write it into a file
@@ -181,5 +183,20 @@ void trace_ring_enter(struct trace_ring *r);
 void trace_put(struct trace_ring *r, struct trace_record event);
 void trace_note(struct trace_ring *r, enum trace_event event, uint16_t queue, uint64_t tag,
 		uint32_t n);
+
+/**
+ * trace_batch - write an event of all requests of a queue that are at that point down, where there is a trace
+ * @r: the calling thread's place, NULL without a trace
+ * @event: which
+ * @queue: the queue
+ * @n: how many requests, where that is known
+ *
+ * Its probe stands before it, as only there its arguments are what they are anyway; see trace-probe.h.
+ */
+static inline void trace_batch(struct trace_ring *r, enum trace_event event, uint16_t queue, uint32_t n)
+{
+	if (unlikely(r))
+		trace_note(r, event, queue, 0, n);
+}
 
 #endif

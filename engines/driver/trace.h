@@ -39,16 +39,16 @@ static __attribute__((noinline)) void blk_note_queued(struct blk_queue *q, unsig
 }
 
 /**
- * blk_note - something else happens
- * @q: to this queue
- * @event: enum trace_event
- * @tag: to which request, as the device calls it; 0 for a batch
- * @n: requests of a batch
+ * blk_note_seen - a completion has been taken
+ * @q: its queue
+ * @i: its slot
+ * @tag: what the device calls it
  */
-static inline void blk_note(struct blk_queue *q, enum trace_event event, uint64_t tag, uint32_t n)
+static inline void blk_note_seen(struct blk_queue *q, unsigned int i, uint64_t tag)
 {
+	PROBE2(seen, IN_MEM(q->number), IN_REG(i));
 	if (unlikely(q->trace))
-		trace_note(q->trace, event, q->number, tag, n);
+		trace_note(q->trace, TRACE_SEEN, q->number, tag, 0);
 }
 
 #endif

@@ -213,6 +213,7 @@ static inline unsigned int take_slot(struct blk_queue *q, uint32_t type, uint64_
 	q->request[i] = (struct blk_tagged) { .tag = tag, .age = q->age, .busy = true };
 	q->slot[i].hdr.type = htole32(type);
 	q->slot[i].hdr.sector = htole64(type == VIRTIO_BLK_T_DISCARD ? 0 : offset >> SECTOR_SHIFT);
+	PROBE5(queued, IN_MEM(q->number), IN_REG(i), IN_REG(type), IN_REG(offset), IN_REG(len));
 	if (unlikely(q->trace))
 		blk_note_queued(q, i, type, offset, len);
 	return i;
@@ -378,7 +379,8 @@ static int kick(struct blk_queue *q)
 	uint64_t one = 1;
 
 	q->stats.kicks++;
-	blk_note(q, TRACE_KICK, 0, 0);
+	PROBE1(kicked, IN_MEM(q->number));
+	trace_batch(q->trace, TRACE_KICK, q->number, 0);
 	while (write(q->kick_fd, &one, sizeof(one)) < 0) {
 		/* EAGAIN: the counter is full of kicks not taken yet, so one is pending anyway. */
 		if (errno == EAGAIN)
@@ -401,7 +403,8 @@ int blk_queue_submit(struct blk_queue *q)
 
 	if (!q->batch)
 		return 0;
-	blk_note(q, TRACE_SUBMIT, 0, q->batch);
+	PROBE2(submitted, IN_MEM(q->number), IN_MEM(q->batch));
+	trace_batch(q->trace, TRACE_SUBMIT, q->number, q->batch);
 	wanted = vq_driver_publish(&q->ring);
 	hist_add(&q->stats.batch, q->batch);
 	q->batch = 0;
@@ -461,7 +464,7 @@ int blk_queue_next(struct blk_queue *q, void **tag, int *err)
 	*err = status_to_errno(q->slot[i].status);
 	q->free[q->nr_free++] = i;
 	/* Last, as nothing is to be kept for later then. */
-	blk_note(q, TRACE_SEEN, id, 0);
+	blk_note_seen(q, i, id);
 	return 1;
 }
 

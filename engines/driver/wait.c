@@ -66,8 +66,8 @@ static int sleep_for(struct waiter *w, uint64_t ns)
 
 	w->stats.sleeps++;
 	ret = ppoll(p, 2, &ts, NULL);
-	if (unlikely(w->trace))
-		trace_note(w->trace, TRACE_AWAKE, 0, 0, 0);
+	PROBE(engine_woken);
+	trace_batch(w->trace, TRACE_AWAKE, 0, 0);
 	if (ret < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (!ret)

@@ -26,6 +26,7 @@ void glue_trace_end(struct job_trace *t);
  */
 static inline void glue_trace_return(struct trace_ring *r, unsigned int n)
 {
+	PROBE1(returned, IN_REG(n));
 	if (unlikely(r) && n)
 		trace_note(r, TRACE_RETURN, 0, 0, n);
 }

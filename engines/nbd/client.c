@@ -186,7 +186,6 @@ void nbd_client_queue(struct nbd_client *c, uint16_t type, uint16_t flags, uint6
 	struct nbd_conn *conn = choose(c);
 	struct nbd_slot *s = &c->slot[c->free[--c->nr_free]];
 	uint64_t at_ns = unlikely(c->trace) ? clock_ns() : 0;
-
 	*s = (struct nbd_slot) {
 		.tag = tag,
 		.conn = conn,
@@ -198,6 +197,7 @@ void nbd_client_queue(struct nbd_client *c, uint16_t type, uint16_t flags, uint6
 		.age = c->age,
 		.busy = true,
 	};
+	PROBE5(queued, IN_REG(conn), IN_REG(s), IN_MEM(s->type), IN_MEM(s->offset), IN_MEM(s->len));
 	conn->in_flight++;
 	conn->unsent = true;
 	conn->path->queue(conn, s);
@@ -281,8 +281,8 @@ static int sleep_on_all(struct nbd_client *c)
 		p[i].events = c->conn[i].path->events(&c->conn[i]);
 	}
 	ret = poll(p, c->nr_conns, NBD_WAIT_SECONDS * 1000);
-	if (unlikely(c->trace))
-		trace_note(c->trace, TRACE_AWAKE, 0, 0, 0);
+	PROBE(engine_woken);
+	trace_batch(c->trace, TRACE_AWAKE, 0, 0);
 	if (ret < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (unsigned int i = 0; i < c->nr_conns && ret; i++) {
@@ -437,6 +437,7 @@ int nbd_client_next(struct nbd_client *c, void **tag, int *err)
 		if (ret < 0)
 			return ret;
 		if (ret) {
+			PROBE2(seen, IN_REG(conn), IN_MEM(s));
 			if (unlikely(c->trace))
 				trace_note(c->trace, TRACE_SEEN, conn - c->conn, s->cookie, 0);
 			s->busy = false;

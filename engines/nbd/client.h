@@ -169,13 +169,14 @@ struct nbd_client {
 	struct nbd_stats stats;
 };
 
-/* An event that concerns all requests of a connection */
-static inline void nbd_note(const struct nbd_conn *c, enum trace_event event)
+/* All that a connection has queued is about to be sent; its number would have to be computed for a probe. */
+static inline void nbd_note_submit(const struct nbd_conn *c)
 {
 	struct nbd_client *client = c->client;
 
+	PROBE2(submitted, IN_REG(c), IN_REG(0));
 	if (unlikely(client->trace))
-		trace_note(client->trace, event, c - client->conn, 0, 0);
+		trace_note(client->trace, TRACE_SUBMIT, c - client->conn, 0, 0);
 }
 
 int nbd_client_init(struct nbd_client *c, unsigned int nr_slots, unsigned int max_conns,

@@ -163,7 +163,7 @@ static int direct_send(struct nbd_conn *c)
 		unsigned int n;
 		ssize_t ret;
 
-		nbd_note(c, TRACE_SUBMIT);
+		nbd_note_submit(c);
 		if (msg.msg_iovlen == 1)
 			ret = send(c->fd, iov[0].iov_base, iov[0].iov_len,
 				   MSG_DONTWAIT | MSG_NOSIGNAL);

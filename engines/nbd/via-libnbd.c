@@ -138,7 +138,7 @@ static void by_libnbd_queue(struct nbd_conn *c, struct nbd_slot *s)
 	nbd_completion_callback done = { .callback = on_completion, .user_data = s };
 	int64_t ret = -1;
 
-	nbd_note(c, TRACE_SUBMIT);
+	nbd_note_submit(c);
 	switch (s->type) {
 	case NBD_CMD_READ:
 		ret = queue_read(l, s);

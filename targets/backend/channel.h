@@ -2,9 +2,11 @@
 #ifndef TARGETS_BACKEND_CHANNEL_H
 #define TARGETS_BACKEND_CHANNEL_H
 
+#include <stddef.h>
 #include "base/hist.h"
 #include "targets/backend/backend.h"
 #include "targets/iothread/iothread.h"
+#include "wire/trace-probe.h"
 
 /* Whoever asked for the end of things waits so long for service times that are not over, in ns. */
 #define CHANNEL_PATIENCE_NS	UINT64_C(2000000000)
@@ -117,6 +119,8 @@ static inline bool channel_submit(struct channel *c, struct blk_request *r)
 {
 	bool done;
 
+	PROBE5(started, IN_REG(r), IN_MEM(r->kind), IN_MEM(r->offset), IN_MEM(r->len),
+	       IN_REG(offsetof(struct blk_request, work)));
 	c->turn_bytes += r->len;
 	done = c->submit(c, r);
 	if (!done)

@@ -20,10 +20,11 @@ static struct iothread_stats *stats(struct queue *q)
 	return &q->it->stats;
 }
 
-static inline void note(struct queue *q, enum trace_event event, uint64_t tag, uint32_t n)
+/* Of a request, whose probe the caller has */
+static inline void note(struct queue *q, enum trace_event event, uint64_t tag)
 {
 	if (unlikely(q->trace))
-		trace_note(q->trace, event, q->number, tag, n);
+		trace_note(q->trace, event, q->number, tag, 0);
 }
 
 static void fail(struct queue *q, int err)
@@ -82,7 +83,8 @@ static void call_driver(struct queue *q)
 	if (q->call_fd < 0)
 		return;
 	counter_add(&stats(q)->calls, 1);
-	note(q, TRACE_CALL, 0, 0);
+	PROBE1(called, IN_MEM(q->number));
+	trace_batch(q->trace, TRACE_CALL, q->number, 0);
 	if (unlikely(q->call_blocks || guard_is_careful(&q->it->guard)))
 		call_carefully(q);
 	else if (unlikely(!write_call(q)))
@@ -97,7 +99,8 @@ static void publish(struct queue *q)
 	if (!vq_device_unpublished(&q->ring))
 		return;
 	counter_add(&stats(q)->batches, 1);
-	note(q, TRACE_PUBLISH, 0, 0);
+	PROBE1(published, IN_MEM(q->number));
+	trace_batch(q->trace, TRACE_PUBLISH, q->number, 0);
 	call = unlikely(q->inflight) ? vq_inflight_publish(q->inflight, &q->ring) :
 				       vq_device_publish(&q->ring);
 	if (call)
@@ -120,7 +123,8 @@ static void give_back(struct queue *q, const struct vblk_request *r)
 		vq_inflight_push(q->inflight, &q->ring, &r->chain, r->written);
 	else
 		vq_device_push(&q->ring, &r->chain, r->written);
-	note(q, TRACE_DONE, r->chain.head, 0);
+	PROBE3(completed, IN_REG(r), IN_MEM(q->number), IN_MEM(r->chain.head));
+	note(q, TRACE_DONE, r->chain.head);
 }
 
 static void put_free(struct queue *q, struct queue_request *r)
@@ -200,9 +204,10 @@ static int take_request(struct queue *q, bool resubmit)
 	ret = next_chain(q, &r->vblk.chain, resubmit);
 	if (ret <= 0)
 		return ret;
+	PROBE3(taken, IN_REG(r), IN_MEM(q->number), IN_MEM(r->vblk.chain.head));
 	if (unlikely(q->trace)) {
 		r->vblk.blk.work.name = (struct trace_name) { r->vblk.chain.head, q->number };
-		note(q, TRACE_POP, r->vblk.chain.head, 0);
+		note(q, TRACE_POP, r->vblk.chain.head);
 	}
 	ret = vblk_submit(&r->vblk, q->dev, q->it->channel);
 	if (ret < 0)
@@ -296,7 +301,8 @@ static void queue_woken(struct event_source *s)
 	counter_add(&stats(q)->noticed, 1);
 	if (unlikely(q->kicks_unseen))
 		counter_add(&stats(q)->kicks, 1);
-	note(q, TRACE_WOKEN, 0, 0);
+	PROBE1(target_woken, IN_MEM(q->number));
+	trace_batch(q->trace, TRACE_WOKEN, q->number, 0);
 }
 
 static void queue_sample(struct event_source *s)

@@ -143,6 +143,7 @@ static inline bool nbd_conn_is_ending(const struct nbd_conn *c)
 	return c->rx.ended || (c->rx.blocked && c->rx.hung_up);
 }
 
+/* Of a request, whose probe the caller has; a cookie is turned round for the record only. */
 static inline void nbd_note(struct nbd_conn *c, enum trace_event event, uint64_t cookie)
 {
 	if (unlikely(c->trace))

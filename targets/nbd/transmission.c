@@ -90,6 +90,7 @@ static void reply(struct nbd_conn *c, struct nbd_slot *s)
 {
 	struct channel_stats *stats = &c->it->channel->stats;
 
+	PROBE3(completed, IN_REG(&s->r), IN_MEM(c->number), IN_MEM(s->cookie));
 	nbd_note(c, TRACE_DONE, s->cookie);
 	if (likely(!s->r.result))
 		counter_add(&stats->bytes[s->r.kind], s->r.len);
@@ -237,6 +238,7 @@ static bool take_request(struct nbd_conn *c)
 		return false;
 	}
 	rx->head += sizeof(*req);
+	PROBE3(taken, IN_REG(&s->r), IN_MEM(c->number), IN_MEM(s->cookie));
 	if (unlikely(c->trace)) {
 		s->r.work.name = (struct trace_name) { be64toh(s->cookie), c->number };
 		nbd_note(c, TRACE_POP, s->cookie);
@@ -360,7 +362,8 @@ static bool send_gathered(struct nbd_conn *c)
 		ssize_t n;
 
 		counter_add(&nbd_stats(c)->calls, 1);
-		nbd_note(c, TRACE_PUBLISH, 0);
+		PROBE1(published, IN_MEM(c->number));
+		trace_batch(c->trace, TRACE_PUBLISH, c->number, 0);
 		if (mh.msg_iovlen == 1)
 			n = send(c->source.fd, mh.msg_iov->iov_base, mh.msg_iov->iov_len,
 				 MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -452,7 +455,8 @@ static void conn_woken(struct event_source *s)
 	/* NBD has no notifications of its own: take the times that the socket ended a wait for them. */
 	counter_add(&nbd_stats(c)->kicks, 1);
 	counter_add(&nbd_stats(c)->noticed, 1);
-	nbd_note(c, TRACE_WOKEN, 0);
+	PROBE1(target_woken, IN_MEM(c->number));
+	trace_batch(c->trace, TRACE_WOKEN, c->number, 0);
 }
 
 static void conn_dispatch(struct event_source *s)

@@ -271,6 +271,10 @@ static void enter_trace(struct pool_worker *w)
 
 static inline void note(struct pool_worker *w, enum trace_event event, const struct pool_work *work)
 {
+	if (event == TRACE_WORK)
+		PROBE1(worker_begins, IN_REG(work));
+	else
+		PROBE1(worker_done, IN_REG(work));
 	if (unlikely(w->trace))
 		trace_note(w->trace, event, work->name.queue, work->name.tag, 0);
 }

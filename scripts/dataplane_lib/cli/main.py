@@ -80,6 +80,8 @@ def _commands():
     traced.add_argument("file", nargs="+", metavar="FILE", help="files of dp_trace= and of --trace, of one side or both")
     traced.add_argument("--timeline", type=units.whole, default=0, metavar="N",
                         help="also print the events of N requests of median lifetime and of the N slowest (default: %(default)s)")
+    traced.add_argument("--perfetto", metavar="FILE",
+                        help="also write the requests around the slowest to FILE, for ui.perfetto.dev: a track a thread, arrows along each request (default: none)")
     traced.add_argument("--wide", action="store_true", help="print all columns (default: at most 80 characters a line)")
     traced.add_argument("--csv", action="store_true", help="print only the stages, as comma-separated values, times in ns")
     rows = out.add("export", "write every run as a row, for pandas and spreadsheets", _export)

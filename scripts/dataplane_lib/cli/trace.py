@@ -3,11 +3,12 @@
 
 import csv
 import sys
+from pathlib import Path
 
-from .. import units
+from .. import files, units
 from ..report import terminal
 from ..report.table import Table
-from ..trace import requests, show, workload
+from ..trace import perfetto, requests, show, workload
 from ..errors import Refused
 
 
@@ -18,6 +19,8 @@ def run(args):
     found = requests.load(args.file)
     shown, what = show.of_interest(found)
     made = show.digest(found, shown, what)
+    if args.perfetto:
+        _write_perfetto(args.perfetto, found, shown)
     if args.csv:
         out = csv.writer(sys.stdout, lineterminator="\n")
         out.writerow(("stage", *show.COLUMNS))
@@ -30,6 +33,15 @@ def run(args):
         print(f"* {text}")
     for head, rows in show.timeline(found, shown, args.timeline) if args.timeline else ():
         print("\n".join(["", *terminal.lines(Table(show.TIMELINE, rows, title=head))]))
+
+
+def _write_perfetto(path, found, shown):
+    text, number = perfetto.text(found, shown)
+    try:
+        files.write_whole(Path(path), text)
+    except OSError as err:
+        raise Refused(f"--perfetto {path}: {err.strerror}") from None
+    print(f"dataplane: {path}: {number} requests of {len(shown)}, for ui.perfetto.dev", file=sys.stderr)
 
 
 def _tables(made):

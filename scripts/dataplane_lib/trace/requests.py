@@ -39,12 +39,13 @@ class Requests:
 
 @dataclass
 class Traces:
-    """What a set of files tells. THREADS are names, by number; BOTH are the requests that both sides have seen."""
+    """What a set of files tells. THREADS are names, by number, and PLACES their (pid, tid); BOTH are the requests that both sides have seen."""
     files: list
     engine: Requests
     target: Requests
     both: Requests = None
     threads: list = field(default_factory=list)
+    places: list = field(default_factory=list)
     different: int = 0      # same name at the same time, but not the same request
 
     @property
@@ -56,7 +57,7 @@ def load(paths):
     """Read the files and put requests together."""
     files = [tf.load(p) for p in paths]
     _check(files)
-    threads, sides = [], {True: [], False: []}
+    threads, places, sides = [], [], {True: [], False: []}
     alone = len({t.role == tf.JOB for f in files for t in f.threads}) == 1
     for number, file in enumerate(files):
         for engine in (True, False):
@@ -64,8 +65,9 @@ def load(paths):
             if mine:
                 first = len(threads)
                 threads += [f"{file.program} {t.name}" for t in mine]
+                places += [(file.pid, t.tid) for t in mine]
                 sides[engine].append(_side(mine, first, number, engine, alone))
-    out = Traces(files, _join(sides[True]), _join(sides[False]), threads=threads)
+    out = Traces(files, _join(sides[True]), _join(sides[False]), threads=threads, places=places)
     if len(out.engine) and len(out.target):
         _match(out)
     return out
