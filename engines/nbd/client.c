@@ -329,10 +329,10 @@ static int look_once(struct nbd_client *c)
 {
 	int ret;
 
-	if (c->nr_slots - c->nr_free < 2 || vain_skips(&c->vain_looks))
+	if (c->nr_slots - c->nr_free < 2 || backoff_skips(&c->look_backoff))
 		return 0;
 	ret = nbd_client_look(c);
-	vain_note(&c->vain_looks, ret);
+	backoff_note(&c->look_backoff, ret);
 	return ret;
 }
 
@@ -385,13 +385,13 @@ static int adapt(struct nbd_client *c)
 	uint64_t start;
 	int ret = 0;
 
-	if (!c->window.max_ns || vain_skips(&c->vain))
+	if (!c->window.max_ns || backoff_skips(&c->backoff))
 		return block(c);
 
 	start = clock_ns();
 	if (c->window.ns) {
 		ret = spin_window(c, start);
-		vain_note(&c->vain, ret);
+		backoff_note(&c->backoff, ret);
 	}
 	if (!ret)
 		ret = block(c);

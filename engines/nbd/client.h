@@ -10,7 +10,7 @@
 #include "base/crowd.h"
 #include "base/hist.h"
 #include "base/poll-window.h"
-#include "engines/driver/wait.h"
+#include "engines/glue/wait.h"
 #include "engines/nbd/cover.h"
 #include "wire/nbd.h"
 #include "wire/trace.h"
@@ -139,8 +139,8 @@ struct nbd_stats {
  * @age: a coarse clock for finding stuck requests, advanced by the user
  * @mode: block, poll or adaptive
  * @window: polling window of WAIT_ADAPTIVE
- * @vain: whether that is of use
- * @vain_looks: whether looking before a sleep is
+ * @backoff: whether that is of use
+ * @look_backoff: whether looking before a sleep is
  * @crowd: whether a job that polls has its CPU to itself
  * @salt: for struct cover
  * @fault: what was wrong with a reply, for -EPROTO
@@ -159,8 +159,8 @@ struct nbd_client {
 	uint32_t age;
 	enum wait_mode mode;
 	struct poll_window window;
-	struct vain vain;
-	struct vain vain_looks;
+	struct backoff backoff;
+	struct backoff look_backoff;
 	struct crowd crowd;
 	uint64_t salt;
 	char fault[160];

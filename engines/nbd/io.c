@@ -96,12 +96,12 @@ enum fio_q_status nbd_job_queue(struct thread_data *td, struct io_u *io_u)
 	struct job_io *io;
 
 	fio_ro_check(td, io_u);
-	if (!inflight_admits(&j->f, io_u, j->limits.flush, true))
+	if (!job_admits(&j->f, io_u, j->limits.flush, true))
 		return FIO_Q_COMPLETED;
-	io = inflight_begin(io_u);
+	io = job_begin(io_u);
 	if (j->f.nr_waiting || !issue(j, io))
-		inflight_wait(&j->f, io);
-	inflight_queued(&j->f, io);
+		job_wait(&j->f, io);
+	job_queued(&j->f, io);
 	return FIO_Q_QUEUED;
 }
 
@@ -114,7 +114,7 @@ static void send_queued(struct nbd_job *j)
 	ret = nbd_client_send(&j->client);
 	if (ret < 0)
 		die(j, -ret);
-	inflight_committed(&j->f);
+	job_committed(&j->f);
 }
 
 /**
@@ -142,8 +142,8 @@ static void continue_waiting(struct nbd_job *j)
 
 	if (!j->f.nr_waiting || j->f.dead)
 		return;
-	while (j->f.nr_waiting && issue(j, inflight_first_waiting(&j->f)))
-		inflight_end_wait(&j->f);
+	while (j->f.nr_waiting && issue(j, job_first_waiting(&j->f)))
+		job_end_wait(&j->f);
 	ret = nbd_client_send(&j->client);
 	if (ret < 0)
 		die(j, -ret);
@@ -172,7 +172,7 @@ static void reap(struct nbd_job *j, unsigned int max)
 			die(j, -ret);
 		if (ret <= 0)
 			return;
-		inflight_part_done(&j->f, io, err);
+		job_part_done(&j->f, io, err);
 		if (unlikely(err))
 			look_at_error(j, err);
 	}
@@ -182,7 +182,7 @@ static void check_age(struct nbd_job *j)
 {
 	const struct nbd_options *o = j->f.td->eo;
 
-	if (!inflight_second_passed(&j->f))
+	if (!job_second_passed(&j->f))
 		return;
 	j->client.age++;
 	if (nbd_client_stuck(&j->client, o->stuck_timeout))
@@ -223,7 +223,7 @@ int nbd_job_getevents(struct thread_data *td, unsigned int min, unsigned int max
 			check_age(j);
 	}
 	if (j->f.dead)
-		inflight_fail_all(&j->f);
+		job_fail_all(&j->f);
 	glue_trace_return(j->client.trace, j->f.nr_event);
 	return j->f.nr_event;
 }

@@ -183,7 +183,7 @@ static void free_job(struct nbd_job *j)
 {
 	nbd_client_destroy(&j->client);
 	glue_trace_end(&j->trace);
-	inflight_free(&j->f);
+	job_free(&j->f);
 	free(j);
 }
 
@@ -206,7 +206,7 @@ static struct nbd_job *alloc_job(struct thread_data *td)
 
 	if (!j)
 		return NULL;
-	if (inflight_alloc(&j->f, td) ||
+	if (job_alloc(&j->f, td) ||
 	    nbd_client_init(&j->client, nr_slots, o->connections, o->wait_mode,
 			    o->wait_poll_max_ns)) {
 		free_job(j);
@@ -260,7 +260,7 @@ int nbd_job_io_u_init(struct thread_data *td, struct io_u *io_u)
 {
 	struct nbd_job *j = td->io_ops_data;
 
-	inflight_add(&j->f, io_u);
+	job_add(&j->f, io_u);
 	return 0;
 }
 

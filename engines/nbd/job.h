@@ -3,8 +3,8 @@
 #define ENGINES_NBD_JOB_H
 
 #include "base/alloc.h"
-#include "engines/glue/inflight.h"
-#include "engines/glue/trace-file.h"
+#include "engines/glue/job.h"
+#include "engines/glue/files.h"
 #include "engines/nbd/client.h"
 #include "engines/nbd/connect.h"
 #include "engines/nbd/options.h"
@@ -20,7 +20,7 @@
  * @complained: the server's explanation of an error was passed on
  */
 struct nbd_job {
-	struct inflight f;
+	struct job f;
 	struct nbd_client client;
 	struct nbd_limits limits;
 	struct job_trace trace;

@@ -2,7 +2,7 @@
 #ifndef ENGINES_NBD_OPTIONS_H
 #define ENGINES_NBD_OPTIONS_H
 
-#include "engines/driver/wait.h"
+#include "engines/glue/wait.h"
 #include "engines/glue/fio-compat.h"
 
 /* How a connection talks after the handshake; zero is the default. */

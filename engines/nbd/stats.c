@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "engines/glue/stats-file.h"
+#include "engines/glue/files.h"
 #include "engines/nbd/job.h"
 
 static void write_stats(struct json *w, void *arg)

@@ -92,12 +92,12 @@ enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
 	struct job_io *io;
 
 	fio_ro_check(td, io_u);
-	if (!inflight_admits(&j->f, io_u, j->dev->limits.flush, j->dev->limits.max_discard))
+	if (!job_admits(&j->f, io_u, j->dev->limits.flush, j->dev->limits.max_discard))
 		return FIO_Q_COMPLETED;
-	io = inflight_begin(io_u);
+	io = job_begin(io_u);
 	if (j->f.nr_waiting || !issue(j, io))
-		inflight_wait(&j->f, io);
-	inflight_queued(&j->f, io);
+		job_wait(&j->f, io);
+	job_queued(&j->f, io);
 	return FIO_Q_QUEUED;
 }
 
@@ -118,7 +118,7 @@ int virtio_job_commit(struct thread_data *td)
 	ret = blk_queue_submit(&j->queue);
 	if (ret)
 		die(j, -ret);
-	inflight_committed(&j->f);
+	job_committed(&j->f);
 	return 0;
 }
 
@@ -129,8 +129,8 @@ static void continue_waiting(struct virtio_job *j)
 
 	if (!j->f.nr_waiting)
 		return;
-	while (j->f.nr_waiting && issue(j, inflight_first_waiting(&j->f)))
-		inflight_end_wait(&j->f);
+	while (j->f.nr_waiting && issue(j, job_first_waiting(&j->f)))
+		job_end_wait(&j->f);
 	plug_issue(&j->plug, &j->queue);
 	ret = blk_queue_submit(&j->queue);
 	if (ret)
@@ -153,7 +153,7 @@ static void reap(struct virtio_job *j, unsigned int max)
 		}
 		/* What was merged into its request is complete with it. */
 		j->done = plug_take(&j->plug, io);
-		inflight_part_done(&j->f, io, j->done_error);
+		job_part_done(&j->f, io, j->done_error);
 	}
 }
 
@@ -180,7 +180,7 @@ static bool look_at_link(struct virtio_job *j)
 
 /*
  * Look for requests that are stuck, after a wait of @waited_ns: others may be answered meanwhile.
- * Ages are in seconds of looking for completions (see inflight_second_passed()), or of waiting.
+ * Ages are in seconds of looking for completions (see job_second_passed()), or of waiting.
  */
 static void check_age(struct virtio_job *j, uint64_t waited_ns)
 {
@@ -188,8 +188,8 @@ static void check_age(struct virtio_job *j, uint64_t waited_ns)
 	bool gone;
 
 	if (waited_ns >= SECOND_NS)
-		inflight_waited(&j->f);
-	else if (!inflight_second_passed(&j->f))
+		job_waited(&j->f);
+	else if (!job_second_passed(&j->f))
 		return;
 	j->queue.age += waited_ns >= SECOND_NS ? waited_ns / SECOND_NS : 1;
 	gone = look_at_link(j);
@@ -246,7 +246,7 @@ int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int 
 			wait_on(j, ret);
 	}
 	if (j->f.dead)
-		inflight_fail_all(&j->f);
+		job_fail_all(&j->f);
 	glue_trace_return(j->queue.trace, j->f.nr_event);
 	return j->f.nr_event;
 }

@@ -83,7 +83,7 @@ static void free_job(struct virtio_job *j)
 {
 	glue_trace_end(&j->trace);
 	plug_destroy(&j->plug);
-	inflight_free(&j->f);
+	job_free(&j->f);
 	free(j);
 }
 
@@ -93,7 +93,7 @@ static struct virtio_job *alloc_job(struct thread_data *td)
 
 	if (!j)
 		return NULL;
-	if (inflight_alloc(&j->f, td)) {
+	if (job_alloc(&j->f, td)) {
 		free_job(j);
 		return NULL;
 	}
@@ -233,7 +233,7 @@ int virtio_job_io_u_init(struct thread_data *td, struct io_u *io_u)
 {
 	struct virtio_job *j = td->io_ops_data;
 
-	inflight_add(&j->f, io_u);
+	job_add(&j->f, io_u);
 	return 0;
 }
 

@@ -3,8 +3,8 @@
 #define ENGINES_VIRTIO_JOB_H
 
 #include "base/alloc.h"
-#include "engines/glue/inflight.h"
-#include "engines/glue/trace-file.h"
+#include "engines/glue/job.h"
+#include "engines/glue/files.h"
 #include "engines/virtio/device.h"
 #include "engines/virtio/plug.h"
 
@@ -23,7 +23,7 @@
  * @generation: how many times the device had come back when this job last asked
  */
 struct virtio_job {
-	struct inflight f;
+	struct job f;
 	struct shared_device *dev;
 	unsigned int index;
 	struct blk_queue queue;

@@ -2,7 +2,7 @@
 #ifndef ENGINES_VIRTIO_OPTIONS_H
 #define ENGINES_VIRTIO_OPTIONS_H
 
-#include "engines/driver/wait.h"
+#include "engines/glue/wait.h"
 #include "engines/glue/fio-compat.h"
 
 enum virtio_transport_kind {

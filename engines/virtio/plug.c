@@ -10,7 +10,7 @@
  *
  * Return: 0 or -ENOMEM.
  */
-int plug_init(struct plug *p, struct inflight *f, uint64_t limit, unsigned int segments)
+int plug_init(struct plug *p, struct job *f, uint64_t limit, unsigned int segments)
 {
 	*p = (struct plug) { .limit = limit, .segments = segments, .base = f->io };
 	if (!limit)

@@ -3,7 +3,7 @@
 #define ENGINES_VIRTIO_PLUG_H
 
 #include "engines/driver/virtio-blk.h"
-#include "engines/glue/inflight.h"
+#include "engines/glue/job.h"
 
 /**
  * struct plug - reads or writes of a batch that follow one another, held back to leave as one
@@ -38,7 +38,7 @@ struct plug {
 	uint64_t merged;
 };
 
-int plug_init(struct plug *p, struct inflight *f, uint64_t limit, unsigned int segments);
+int plug_init(struct plug *p, struct job *f, uint64_t limit, unsigned int segments);
 void plug_destroy(struct plug *p);
 bool plug_join(struct plug *p, struct job_io *io);
 void plug_begin(struct plug *p, struct job_io *io);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* base/poll-window.c: QEMU's rule, step by step; engines/driver/vain.h: when a driver gives it up */
+/* base/poll-window.c: QEMU's rule, step by step; engines/glue/backoff.h: when a driver gives it up */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/poll-window.h"
-#include "engines/driver/vain.h"
+#include "engines/glue/backoff.h"
 
 #define MAX	32768
 
@@ -94,14 +94,14 @@ static void test_small_maximum(void **state)
 }
 
 /* Waits that begin with polling, of the next @n, each in vain or not. */
-static unsigned int polled(struct vain *v, unsigned int n, bool found)
+static unsigned int polled(struct backoff *v, unsigned int n, bool found)
 {
 	unsigned int polls = 0;
 
 	while (n--) {
-		if (vain_skips(v))
+		if (backoff_skips(v))
 			continue;
-		vain_note(v, found);
+		backoff_note(v, found);
 		polls++;
 	}
 	return polls;
@@ -110,21 +110,21 @@ static unsigned int polled(struct vain *v, unsigned int n, bool found)
 /* Polling in vain is given up for longer and longer, and taken up again by a single success. */
 static void test_vain(void **state)
 {
-	struct vain v = { 0 };
+	struct backoff v = { 0 };
 
 	(void)state;
 	assert_int_equal(polled(&v, 1000, true), 1000);
-	assert_int_equal(polled(&v, VAIN_MISSES + VAIN_SKIP_MIN, false), VAIN_MISSES);
-	assert_int_equal(polled(&v, VAIN_MISSES + 2 * VAIN_SKIP_MIN, false), VAIN_MISSES);
+	assert_int_equal(polled(&v, BACKOFF_MISSES + BACKOFF_SKIP_MIN, false), BACKOFF_MISSES);
+	assert_int_equal(polled(&v, BACKOFF_MISSES + 2 * BACKOFF_SKIP_MIN, false), BACKOFF_MISSES);
 	assert_int_equal(polled(&v, 1, true), 1);
-	assert_int_equal(polled(&v, VAIN_MISSES + VAIN_SKIP_MIN, false), VAIN_MISSES);
+	assert_int_equal(polled(&v, BACKOFF_MISSES + BACKOFF_SKIP_MIN, false), BACKOFF_MISSES);
 	/* never for good */
-	polled(&v, 100 * VAIN_SKIP_MAX, false);
-	assert_in_range(polled(&v, VAIN_SKIP_MAX + VAIN_MISSES, false), 1, VAIN_MISSES);
+	polled(&v, 100 * BACKOFF_SKIP_MAX, false);
+	assert_in_range(polled(&v, BACKOFF_SKIP_MAX + BACKOFF_MISSES, false), 1, BACKOFF_MISSES);
 	/* a miss now and then does not count */
-	v = (struct vain) { 0 };
+	v = (struct backoff) { 0 };
 	for (unsigned int i = 0; i < 100; i++)
-		assert_int_equal(polled(&v, VAIN_MISSES - 1, false) + polled(&v, 1, true), VAIN_MISSES);
+		assert_int_equal(polled(&v, BACKOFF_MISSES - 1, false) + polled(&v, 1, true), BACKOFF_MISSES);
 }
 
 int main(void)

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef ENGINES_GLUE_TRACE_FILE_H
-#define ENGINES_GLUE_TRACE_FILE_H
+#ifndef ENGINES_GLUE_FILES_H
+#define ENGINES_GLUE_FILES_H
 
 #include "base/cpu.h"
+#include "base/json.h"
 #include "engines/glue/fio-compat.h"
 #include "wire/trace.h"
+
+int glue_file_name(const struct thread_data *td, const char *prefix, const char *suffix, char *path,
+		   size_t len);
+int glue_save_stats(struct thread_data *td, const char *prefix,
+		    void (*write)(struct json *w, void *arg), void *arg);
 
 /**
  * struct job_trace - a job's trace

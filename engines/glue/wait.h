@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef ENGINES_DRIVER_WAIT_H
-#define ENGINES_DRIVER_WAIT_H
+#ifndef ENGINES_GLUE_WAIT_H
+#define ENGINES_GLUE_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/crowd.h"
 #include "base/poll-window.h"
-#include "engines/driver/vain.h"
+#include "engines/glue/backoff.h"
 #include "wire/trace.h"
 
 /*
@@ -73,7 +73,7 @@ struct wait_stats {
  * struct waiter - a job's way of waiting
  * @mode: spin, poll, block or adaptive
  * @window: polling window of WAIT_ADAPTIVE
- * @vain: whether that is of use
+ * @backoff: whether that is of use
  * @armed: notifications are on
  * @checked_ns: when the peer was last looked at
  * @waited_ns: how long the last wait took that was not a short one, in ns
@@ -83,7 +83,7 @@ struct wait_stats {
 struct waiter {
 	enum wait_mode mode;
 	struct poll_window window;
-	struct vain vain;
+	struct backoff backoff;
 	bool armed;
 	uint64_t checked_ns;
 	uint64_t waited_ns;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "engines/driver/wait.h"
+#include "engines/glue/wait.h"
 
 /* Looks at memory between two looks at the clock, when only stuck requests need it. */
 #define SPINS_PER_CLOCK	1024
@@ -168,13 +168,13 @@ static int adapt(struct waiter *w, uint64_t timeout_ns)
 	uint64_t start;
 	int ret = 0;
 
-	if (!w->window.max_ns || vain_skips(&w->vain))
+	if (!w->window.max_ns || backoff_skips(&w->backoff))
 		return block(w, timeout_ns);
 
 	start = clock_ns();
 	if (w->window.ns) {
 		found = spin_window(w, start);
-		vain_note(&w->vain, found);
+		backoff_note(&w->backoff, found);
 	}
 	if (!found)
 		ret = block(w, timeout_ns);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "engines/glue/glue.h"
-#include "engines/glue/inflight.h"
+#include "engines/glue/job.h"
 #include "td_error.h"
 
 /**
- * inflight_alloc - make room for a job's io_us
+ * job_alloc - make room for a job's io_us
  * @f: filled in
  * @td: the job, in init()
  *
  * Return: 0, or -ENOMEM, with nothing to free.
  */
-int inflight_alloc(struct inflight *f, struct thread_data *td)
+int job_alloc(struct job *f, struct thread_data *td)
 {
-	*f = (struct inflight) {
+	*f = (struct job) {
 		.td = td,
 		.io = calloc(td->o.iodepth, sizeof(*f->io)),
 		.waiting = calloc(td->o.iodepth, sizeof(*f->waiting)),
@@ -22,30 +22,30 @@ int inflight_alloc(struct inflight *f, struct thread_data *td)
 	};
 	if (f->io && f->waiting && f->queued && f->event)
 		return 0;
-	inflight_free(f);
+	job_free(f);
 	return -ENOMEM;
 }
 
 /**
- * inflight_free - give it back
+ * job_free - give it back
  * @f: the job's; one of zeros is fine
  */
-void inflight_free(struct inflight *f)
+void job_free(struct job *f)
 {
 	free(f->io);
 	free(f->waiting);
 	free(f->queued);
 	free(f->event);
-	*f = (struct inflight) { 0 };
+	*f = (struct job) { 0 };
 }
 
 /**
- * inflight_no_buffer - refuse a read or a write that has no memory, and say so once
+ * job_no_buffer - refuse a read or a write that has no memory, and say so once
  * @f: the job's
  *
  * Return: EFAULT, the error of that I/O.
  */
-int inflight_no_buffer(struct inflight *f)
+int job_no_buffer(struct job *f)
 {
 	if (!f->bufferless)
 		log_err("%s: fio asks for a read or a write without a buffer, as it does to verify a job that only trims\n",
@@ -55,7 +55,7 @@ int inflight_no_buffer(struct inflight *f)
 }
 
 /**
- * inflight_sync_failed - end the job for a flush that failed
+ * job_sync_failed - end the job for a flush that failed
  * @f: the job's
  * @io_u: the flush
  * @err: a positive errno
@@ -63,7 +63,7 @@ int inflight_no_buffer(struct inflight *f)
  * fio does not look at the error of a sync that comes back from getevents() (io_completed()), so
  * that this does what it does for other requests. With continue_on_error= the error is counted.
  */
-void inflight_sync_failed(struct inflight *f, const struct io_u *io_u, int err)
+void job_sync_failed(struct job *f, const struct io_u *io_u, int err)
 {
 	struct thread_data *td = f->td;
 
@@ -76,13 +76,13 @@ void inflight_sync_failed(struct inflight *f, const struct io_u *io_u, int err)
 }
 
 /**
- * inflight_committed - tell fio that what was queued is on its way
+ * job_committed - tell fio that what was queued is on its way
  * @f: the job's
  *
  * clat starts here: one clock reading for the batch, taken once the device can see it, as
  * fio's io_uring engine does. Before, it would only delay the device.
  */
-void inflight_committed(struct inflight *f)
+void job_committed(struct job *f)
 {
 	struct timespec now;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef ENGINES_GLUE_INFLIGHT_H
-#define ENGINES_GLUE_INFLIGHT_H
+#ifndef ENGINES_GLUE_JOB_H
+#define ENGINES_GLUE_JOB_H
 
 #include "base/clock.h"
 #include "engines/glue/fio-compat.h"
@@ -30,7 +30,7 @@ struct job_io {
 };
 
 /**
- * struct inflight - a job's io_us
+ * struct job - a job, towards fio: its io_us on their way
  * @td: the job
  * @io: one for each io_u of the job
  * @nr_io: how many; iodepth
@@ -44,9 +44,9 @@ struct job_io {
  * @dead: errno that ended the job's I/O, 0 while it is well; never cleared
  * @calls: of getevents(), to look at the clock now and then only
  * @bufferless: it has been said that a request had no buffer
- * @aged_ns: when inflight_aged() last said that a second has passed
+ * @aged_ns: when job_second_passed() last said that a second has passed
  */
-struct inflight {
+struct job {
 	struct thread_data *td;
 	struct job_io *io;
 	unsigned int nr_io;
@@ -63,24 +63,24 @@ struct inflight {
 	uint64_t aged_ns;
 };
 
-int inflight_alloc(struct inflight *f, struct thread_data *td);
-void inflight_free(struct inflight *f);
-void inflight_committed(struct inflight *f);
-int inflight_no_buffer(struct inflight *f);
-void inflight_sync_failed(struct inflight *f, const struct io_u *io_u, int err);
+int job_alloc(struct job *f, struct thread_data *td);
+void job_free(struct job *f);
+void job_committed(struct job *f);
+int job_no_buffer(struct job *f);
+void job_sync_failed(struct job *f, const struct io_u *io_u, int err);
 
 /**
- * inflight_add - attach a record to an io_u, in io_u_init()
+ * job_add - attach a record to an io_u, in io_u_init()
  * @f: the job's
  * @io_u: one of iodepth
  */
-static inline void inflight_add(struct inflight *f, struct io_u *io_u)
+static inline void job_add(struct job *f, struct io_u *io_u)
 {
 	io_u->engine_data = &f->io[f->nr_io++];
 }
 
 /**
- * inflight_admits - whether an io_u that comes in has something to ask of the device
+ * job_admits - whether an io_u that comes in has something to ask of the device
  * @f: the job's
  * @io_u: fio's; given its error, if it has one
  * @has_flush: the device has flushes
@@ -92,7 +92,7 @@ static inline void inflight_add(struct inflight *f, struct io_u *io_u)
  *
  * Return: true to go on with it; false when it is complete already, as FIO_Q_COMPLETED says.
  */
-static inline bool inflight_admits(struct inflight *f, struct io_u *io_u, bool has_flush,
+static inline bool job_admits(struct job *f, struct io_u *io_u, bool has_flush,
 				   bool has_trim)
 {
 	if (unlikely(f->dead)) {
@@ -104,7 +104,7 @@ static inline bool inflight_admits(struct inflight *f, struct io_u *io_u, bool h
 	case DDIR_WRITE:
 		/* fio gives a job that only trims no buffers, and may have it verify all the same. */
 		if (unlikely(!io_u->xfer_buf)) {
-			io_u->error = inflight_no_buffer(f);
+			io_u->error = job_no_buffer(f);
 			return false;
 		}
 		return io_u->xfer_buflen;
@@ -125,12 +125,12 @@ static inline bool inflight_admits(struct inflight *f, struct io_u *io_u, bool h
 }
 
 /**
- * inflight_begin - an io_u comes in
+ * job_begin - an io_u comes in
  * @io_u: fio's
  *
  * Return: its record, blank.
  */
-static inline struct job_io *inflight_begin(struct io_u *io_u)
+static inline struct job_io *job_begin(struct io_u *io_u)
 {
 	struct job_io *io = io_u->engine_data;
 
@@ -139,80 +139,80 @@ static inline struct job_io *inflight_begin(struct io_u *io_u)
 }
 
 /**
- * inflight_queued - it is queued: fio hears of it again from getevents()
+ * job_queued - it is queued: fio hears of it again from getevents()
  * @f: the job's
  * @io: the record
  */
-static inline void inflight_queued(struct inflight *f, struct job_io *io)
+static inline void job_queued(struct job *f, struct job_io *io)
 {
 	io->busy = true;
 	f->queued[f->nr_queued++] = io->io_u;
 }
 
 /**
- * inflight_wait - an io_u without a slot waits here, and all that come after it
+ * job_wait - an io_u without a slot waits here, and all that come after it
  * @f: the job's
  * @io: the record
  *
  * fio is not told that the queue is full: to a write that it has to offer twice it gives
  * a second verify seed, of which its own verification knows nothing (backend.c, do_io()).
  */
-static inline void inflight_wait(struct inflight *f, struct job_io *io)
+static inline void job_wait(struct job *f, struct job_io *io)
 {
 	io->waits = true;
 	f->waiting[(f->first_waiting + f->nr_waiting++) % f->nr_io] = io;
 }
 
 /* The one that has waited longest, of at least one. */
-static inline struct job_io *inflight_first_waiting(const struct inflight *f)
+static inline struct job_io *job_first_waiting(const struct job *f)
 {
 	return f->waiting[f->first_waiting];
 }
 
 /* All of it is in requests now. */
-static inline void inflight_end_wait(struct inflight *f)
+static inline void job_end_wait(struct job *f)
 {
-	inflight_first_waiting(f)->waits = false;
+	job_first_waiting(f)->waits = false;
 	f->first_waiting = (f->first_waiting + 1) % f->nr_io;
 	f->nr_waiting--;
 }
 
-static inline void inflight_complete(struct inflight *f, struct job_io *io, int err)
+static inline void job_complete(struct job *f, struct job_io *io, int err)
 {
 	io->busy = false;
 	io->waits = false;
 	io->io_u->error = err;
 	if (unlikely(err) && ddir_sync(io->io_u->ddir))
-		inflight_sync_failed(f, io->io_u, err);
+		job_sync_failed(f, io->io_u, err);
 	f->event[f->nr_event++] = io->io_u;
 }
 
 /**
- * inflight_part_done - a request of an io_u is complete
+ * job_part_done - a request of an io_u is complete
  * @f: the job's
  * @io: the record
  * @err: 0 or a positive errno
  */
-static inline void inflight_part_done(struct inflight *f, struct job_io *io, int err)
+static inline void job_part_done(struct job *f, struct job_io *io, int err)
 {
 	if (err && !io->error)
 		io->error = err;
 	if (!--io->parts && !io->waits)
-		inflight_complete(f, io, io->error);
+		job_complete(f, io, io->error);
 }
 
 /* Everything fio waits for comes back at once, with the errno that ended the job. */
-static inline void inflight_fail_all(struct inflight *f)
+static inline void job_fail_all(struct job *f)
 {
 	f->nr_waiting = 0;
 	for (unsigned int i = 0; i < f->nr_io; i++) {
 		if (f->io[i].busy)
-			inflight_complete(f, &f->io[i], f->dead);
+			job_complete(f, &f->io[i], f->dead);
 	}
 }
 
 /**
- * inflight_second_passed - whether it is time to look for requests that are stuck
+ * job_second_passed - whether it is time to look for requests that are stuck
  * @f: the job's
  *
  * Age is counted in seconds that the job has looked for completions, so that a job which
@@ -220,7 +220,7 @@ static inline void inflight_fail_all(struct inflight *f)
  *
  * Return: true once a second.
  */
-static inline bool inflight_second_passed(struct inflight *f)
+static inline bool job_second_passed(struct job *f)
 {
 	uint64_t passed = clock_coarse_ns() - f->aged_ns;
 
@@ -232,7 +232,7 @@ static inline bool inflight_second_passed(struct inflight *f)
 }
 
 /* The job has waited for seconds, and counts them itself. */
-static inline void inflight_waited(struct inflight *f)
+static inline void job_waited(struct job *f)
 {
 	f->aged_ns = clock_coarse_ns();
 }
