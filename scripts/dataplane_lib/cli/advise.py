@@ -10,7 +10,6 @@ from ..errors import Refused
 from ..host import cpus
 from ..model import server, study
 from ..read import store
-from ..report import table, terminal
 from ..run import replay
 
 _POLLING = ("poll", "poll-max-ns")
@@ -72,7 +71,7 @@ def _said(waits):
 
 def _table(rows, advice):
     head = ["policy", "poll-max-ns", "covers", "IOPS", "CPU", "CPU/I/O"]
-    return table.Table(head, [[p.policy + (" *" if p.policy == advice.policy else ""), "-" if p.max_ns == 1 else str(p.max_ns), f"{100 * p.covered:.0f} %",
+    return dict(head=head, rows=[[p.policy + (" *" if p.policy == advice.policy else ""), "-" if p.max_ns == 1 else str(p.max_ns), f"{100 * p.covered:.0f} %",
                                units.short(p.iops), f"{p.share:.0f} %", units.time(p.cpu)] for p in rows],
                        title="predicted; of each policy the window with the least CPU among its fastest", note="* is the advice. CPU is the target's, 100 % being one CPU.")
 
@@ -104,7 +103,7 @@ def _check(args, place, stored, arm, advise, waits, wakeup, advice):
         seen = advise.measured(made.of_arm(each["name"]))
         rows.append([each["name"], units.short(plan.iops), units.short(seen.iops), units.percent(100 * (plan.iops / seen.iops - 1), 0),
                      f"{plan.share:.0f} %", f"{seen.share:.0f} %"])
-    _show(table.Table(["arm", "IOPS predicted", "measured", "error", "CPU predicted", "measured"], rows, title="the advice tried"), args)
+    _show(dict(head=["arm", "IOPS predicted", "measured", "error", "CPU predicted", "measured"], rows=rows, title="the advice tried"), args)
 
 
 def _study(place, stored, arm):
@@ -122,4 +121,5 @@ def _study(place, stored, arm):
 
 
 def _show(one, args):
-    print("\n".join([*terminal.lines(one, None if args.wide else terminal.WIDTH), ""]))
+    from ..report import table, terminal  # see options.view()
+    print("\n".join([*terminal.lines(table.Table(**one), None if args.wide else terminal.WIDTH), ""]))

@@ -2,13 +2,13 @@
 """What every command that measures does in the end: the runs, then their report."""
 
 from . import options
-from ..report import write
-from ..run import session
 from ..errors import Refused
 
 
 def execute(chosen, args, course=None):
     """Run the study CHOSEN as ARGS say, in the order of COURSE if there is one, and report it; returns the result's directory."""
+    from ..report import write  # see options.view()
+    from ..run import session
     made = session.Session(chosen, args.argv, args.out, args.cpus, course, args.keep_raw)
     try:
         made.run()

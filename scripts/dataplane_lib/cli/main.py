@@ -13,9 +13,7 @@ from . import ab, advise, doctor, match, matrix, options, parser, scale
 from .execute import execute
 from ..host import system
 from ..model import configuration, peers, studyfile
-from ..read import digest, store
-from ..report import export, terminal, write
-from ..run import session
+from ..read import store
 from ..errors import INTERRUPTED, NOT_MEASURED, READER_GONE, Refused
 
 _ABOUT = "Run studies of virtual-disk dataplanes and report them."
@@ -138,11 +136,14 @@ def _result(text):
 
 
 def _report(args):
+    from ..report import write
     write.report(_result(args.result), options.view(args))
 
 
 def _compare(args):
     from ..judge import compare  # scipy takes a while, and other commands have no need of it
+    from ..read import digest
+    from ..report import terminal, write
     if args.result and (args.before or args.after):
         raise Refused("compare: give two results, or --before and --after")
     before, after = args.before or args.result[:1], args.after or args.result[1:]
@@ -177,6 +178,7 @@ def _trace(args):
 
 
 def _export(args):
+    from ..report import export
     export.export(_result(args.result), args.json, args.out)
 
 
@@ -213,6 +215,7 @@ def _list(_args):
 
 def _takes(known):
     """About how long a study runs where nothing of it is left out."""
+    from ..run import session
     arms = known.arms()
     return units.duration((len(arms) * known.repeats + known.warmup) * session.seconds_each(known, arms))
 

@@ -6,7 +6,6 @@ import argparse
 from .. import units
 from ..host import rtt
 from ..model import metrics, study, studyfile, targets
-from ..report import terminal
 from ..run import client
 from ..errors import Refused
 
@@ -148,4 +147,5 @@ def finish(chosen, args):
 
 def view(args):
     """What add_view() took."""
+    from ..report import terminal  # and scipy with it, which takes longer than all that is done before it is needed
     return terminal.View(args.wide, args.verbose)

@@ -8,7 +8,6 @@ from .. import units
 from . import options
 from ..errors import Refused
 from ..host import cpus, rtt
-from ..report import table, terminal
 
 _NS = ("driver", "device")
 
@@ -85,7 +84,7 @@ def _said(costs):
 def _compared(rows):
     """Every arm that was measured, beside what the simulation says of it."""
     head = ["arm", "measured", "predicted", "error", "limit"]
-    return table.Table(head, [[r.arm, units.short(r.measured), units.short(r.outcome.iops), units.percent(r.error, 0), r.outcome.limit()] for r in rows],
+    return dict(head=head, rows=[[r.arm, units.short(r.measured), units.short(r.outcome.iops), units.percent(r.error, 0), r.outcome.limit()] for r in rows],
                        title="IOPS measured here and predicted")
 
 
@@ -97,9 +96,10 @@ def _grid(rows):
     for queues, iothreads in dict.fromkeys((r.shape.queues, r.shape.iothreads) for r in rows):
         outcomes = [found[queues, iothreads, n] for n in counts]
         out.append([str(queues), str(iothreads), *(f"{units.short(o.iops)} {o.limit()}" for o in outcomes)])
-    return table.Table(["queues", "iothreads", *(f"{n} CPUs" for n in counts)], out, title="IOPS predicted, and what limits them",
+    return dict(head=["queues", "iothreads", *(f"{n} CPUs" for n in counts)], rows=out, title="IOPS predicted, and what limits them",
                        note="A simulation: see docs/scale.md for what it leaves out.")
 
 
 def _show(one, view):
-    print("\n".join([*terminal.lines(one, None if view.wide else terminal.WIDTH), ""]))
+    from ..report import table, terminal  # see options.view()
+    print("\n".join([*terminal.lines(table.Table(**one), None if view.wide else terminal.WIDTH), ""]))
