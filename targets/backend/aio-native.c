@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include "base/container.h"
 #include "base/cpu.h"
 #include "targets/backend/aio.h"
 #include "targets/options.h"
@@ -59,16 +60,6 @@ struct native {
 	struct iocb *spare[DEPTH];
 	struct iocb iocb[DEPTH];
 };
-
-static struct native *source_to_native(struct event_source *s)
-{
-	return (struct native *)((char *)s - offsetof(struct native, source));
-}
-
-static struct native *deferred_to_native(struct deferred *d)
-{
-	return (struct native *)((char *)d - offsetof(struct native, submit));
-}
 
 static struct iocb *prepare(struct native *n, struct blk_request *r)
 {
@@ -136,7 +127,7 @@ static bool is_stuck(const struct native *n)
  */
 static void submit_batch(struct deferred *d)
 {
-	struct native *n = deferred_to_native(d);
+	struct native *n = container_of(d, struct native, submit);
 
 	fill_batch(n);
 	while (n->nr_batch) {
@@ -167,7 +158,7 @@ static bool has_completed(const struct native *n)
 
 static bool native_poll(struct event_source *s, uint64_t now)
 {
-	struct native *n = source_to_native(s);
+	struct native *n = container_of(s, struct native, source);
 
 	(void)now;
 	return has_completed(n) || unlikely(is_stuck(n));
@@ -202,7 +193,7 @@ static void completed(struct native *n, const struct io_event *event)
 
 static void native_dispatch(struct event_source *s)
 {
-	struct native *n = source_to_native(s);
+	struct native *n = container_of(s, struct native, source);
 	struct ring *ring = n->ring;
 	unsigned int head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 

@@ -5,6 +5,7 @@
 #include <linux/falloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/container.h"
 #include "base/cpu.h"
 #include "targets/backend/aio.h"
 #include "targets/options.h"
@@ -38,16 +39,6 @@ struct uring {
 	struct aio_queue waiting;
 	unsigned int in_flight;
 };
-
-static struct uring *source_to_uring(struct event_source *s)
-{
-	return (struct uring *)((char *)s - offsetof(struct uring, source));
-}
-
-static struct uring *deferred_to_uring(struct deferred *d)
-{
-	return (struct uring *)((char *)d - offsetof(struct uring, submit));
-}
 
 static void prepare_rw(struct io_uring_sqe *sqe, const struct blk_request *r)
 {
@@ -148,7 +139,7 @@ static bool is_stuck(const struct uring *u)
 /* What the kernel does not take now is tried again by a later turn: see is_stuck(). */
 static void submit_entries(struct deferred *d)
 {
-	struct uring *u = deferred_to_uring(d);
+	struct uring *u = container_of(d, struct uring, submit);
 
 	fill_entries(u);
 	if (io_uring_sq_ready(&u->ring))
@@ -164,7 +155,7 @@ static bool kernel_calls(const struct uring *u)
 
 static bool uring_poll(struct event_source *s, uint64_t now)
 {
-	struct uring *u = source_to_uring(s);
+	struct uring *u = container_of(s, struct uring, source);
 
 	(void)now;
 	return io_uring_cq_ready(&u->ring) || kernel_calls(u) || unlikely(is_stuck(u));
@@ -201,7 +192,7 @@ static void completed(struct uring *u, struct blk_request *r, int result)
 
 static void uring_dispatch(struct event_source *s)
 {
-	struct uring *u = source_to_uring(s);
+	struct uring *u = container_of(s, struct uring, source);
 	struct io_uring_cqe *cqe;
 	unsigned int head, nr = 0;
 

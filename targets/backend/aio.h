@@ -4,7 +4,7 @@
 #define TARGETS_BACKEND_AIO_H
 
 #include <limits.h>
-#include <stddef.h>
+#include "base/container.h"
 #include "targets/backend/channel.h"
 
 /**
@@ -19,7 +19,7 @@ struct aio_queue {
 
 static inline struct blk_request *aio_request(struct pool_work *w)
 {
-	return (struct blk_request *)((char *)w - offsetof(struct blk_request, work));
+	return container_of(w, struct blk_request, work);
 }
 
 static inline void aio_queue_add(struct aio_queue *q, struct blk_request *r)

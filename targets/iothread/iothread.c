@@ -19,6 +19,35 @@
 #include "targets/iothread/zones.h"
 #include "targets/options.h"
 
+#define LIST_OPS(name, what, mode, ops)	[mode] = &ops,
+static const struct poll_policy_ops *const policies[] = { POLL_POLICIES(LIST_OPS) };
+#undef LIST_OPS
+
+#define LIST_NAME(name, what, mode, ops)	[mode] = name,
+const char *const poll_names[] = { POLL_POLICIES(LIST_NAME) NULL };
+#undef LIST_NAME
+
+/**
+ * poll_policy_init - set a policy up
+ * @p: the policy
+ * @config: which one, and its settings
+ */
+void poll_policy_init(struct poll_policy *p, const struct poll_config *config)
+{
+	/* With no window there is nothing to learn and nobody to poll. */
+	bool off = !config->max_ns && config->mode != POLL_BUSY;
+
+	*p = (struct poll_policy) {
+		.ops = off ? &poll_off : policies[config->mode],
+		.config = *config,
+		.clock_every = 1,
+	};
+	p->begins = p->ops->begin;
+	p->learns = p->ops->learn;
+	if (p->ops->init)
+		p->ops->init(p);
+}
+
 /* Its sources, and what of their descriptors wakes it */
 
 /* Who never sleeps needs no epoll, which a socket's sender would have to pay for. */
@@ -76,8 +105,7 @@ void iothread_watch_source(struct iothread *it, struct event_source *s, uint32_t
  * @it: the iothread; called in it
  * @s: the source; its fd is the caller's to close
  *
- * The last source of each zone takes the place of one before. dispatch_ready() walks
- * downwards, so that it misses none that way.
+ * A handler may remove any source, its own or another that is ready.
  */
 void iothread_remove_source(struct iothread *it, struct event_source *s)
 {
@@ -85,8 +113,12 @@ void iothread_remove_source(struct iothread *it, struct event_source *s)
 
 	if (s->fd >= 0 && watches(it))
 		epoll_ctl(it->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	for (unsigned int i = 0; s->ready && i < it->nr_ready; i++) {
+		if (it->ready[i] == s)
+			it->ready[i] = NULL;
+	}
 	if (s->index < it->nr_polled)
-		zone_exchange(it, s->index, --it->nr_polled);
+		zone_stop_polling(it, s);
 	if (s->index < it->nr_awake)
 		zone_exchange(it, s->index, --it->nr_awake);
 	zone_exchange(it, s->index, --it->nr_sources);
@@ -239,7 +271,8 @@ int iothread_start(struct iothread *it, unsigned int index, const cpu_set_t *cpu
 	sem_init(&it->call_done, 0, 0);
 	it->wake = (struct event_source) { .ops = &wake_ops, .fd = -1 };
 	signaller_init(&it->signaller);
-	it->source = calloc(IOTHREAD_SOURCES, sizeof(*it->source));
+	it->source = calloc(2 * IOTHREAD_SOURCES, sizeof(*it->source));
+	it->ready = it->source + IOTHREAD_SOURCES;
 	it->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	it->wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!it->source || it->epoll_fd < 0 || it->wake.fd < 0) {

@@ -124,7 +124,8 @@ struct iothread_stats {
  * @source has three zones. First come the @nr_polled sources that the policy polls; they are
  * armed only while the thread sleeps. Up to @nr_awake follow those that have just been
  * added, or had work, and are to be armed before the next wait. The rest is armed and left to
- * epoll: a turn of the loop never walks over it.
+ * epoll: a turn of the loop never walks over it. Of those polled, the first @nr_hot are looked at
+ * in each pass; the others have been idle while the thread polls for ever, see busy.c.
  */
 struct iothread {
 	char name[16];
@@ -135,10 +136,16 @@ struct iothread {
 	struct iothread_stats stats;
 
 	struct event_source **source;
+	unsigned int nr_hot;
 	unsigned int nr_polled;
 	unsigned int nr_awake;
 	unsigned int nr_sources;
+	struct event_source **ready;	/* those with work in this turn, NULL for one removed since */
+	unsigned int nr_ready;
 	unsigned int next;		/* which to poll, one by one */
+	unsigned int next_cold;		/* which to poll of those that have been idle for long */
+	unsigned int looked_cold;	/* looks at these since @cold_ns */
+	uint64_t cold_ns;		/* polling for ever: when their present period began */
 	unsigned int unclocked;		/* passes until the clock is read again */
 	bool polled_armed;		/* some of those polled are armed */
 	uint64_t now;			/* the clock as last read */
@@ -178,6 +185,8 @@ void iothread_remove_source(struct iothread *it, struct event_source *s);
 void event_source_rearm(struct event_source *s);
 void iothread_loop(struct iothread *it);
 void iothread_count_polling(struct iothread *it);
+void iothread_poll_for_ever(struct iothread *it);
+void iothread_time_work(struct iothread *it, void (*work)(struct iothread *it));
 void iothread_run_deferred(struct iothread *it);
 void iothread_defer(struct iothread *it, struct deferred *d);
 

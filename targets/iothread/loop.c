@@ -14,40 +14,6 @@
  */
 #define LOOK_NS		32768
 
-/* Passes that found nothing before a thread that polls for ever asks whether others want its CPU. */
-#define PASSES_PER_LOOK		1024
-#define PASSES_CROWDED		16
-
-/* While the thread polls for ever, the handlers of one turn in so many are timed: a prime, lest it keeps step with them. */
-#define TURNS_PER_TIMED		127
-
-/**
- * iothread_count_polling - bring the time spent polling for ever up to date
- * @it: the iothread; called in it when that begins or ends, and for a look at its figures
- *
- * A thread that polls for ever reads no clock for it. Its time is its handlers', which some
- * turns tell, or it is that of polling; the CPU time given to others counts as well.
- */
-void iothread_count_polling(struct iothread *it)
-{
-	bool forever = it->policy.window_ns == POLL_FOREVER;
-	uint64_t now, spent;
-
-	if (!forever && !it->forever_since)
-		return;
-	now = clock_ns();
-	spent = it->forever_since ? now - it->forever_since : 0;
-	if (spent > it->worked_ns) {
-		counter_add(&it->stats.poll_ns, spent - it->worked_ns);
-		it->worked_ns = 0;
-	} else {
-		it->worked_ns -= spent;
-	}
-	if (forever != !!it->forever_since)
-		it->untimed = forever ? TURNS_PER_TIMED : UINT_MAX;
-	it->forever_since = forever ? now : 0;
-}
-
 static void show_window(struct iothread *it)
 {
 	struct iothread_stats *s = &it->stats;
@@ -109,7 +75,7 @@ static bool hand_out(struct iothread *it, const struct epoll_event ev[EVENTS_MAX
 	for (int i = 0; i < n; i++) {
 		struct event_source *s = ev[i].data.ptr;
 
-		s->ready = true;
+		mark_ready(it, s);
 		s->events = ev[i].events;
 		zone_wake(it, s);
 		if (s->ops->woken)
@@ -137,7 +103,7 @@ static void drop_idle(struct iothread *it)
 		uint64_t until = it->source[i]->active_ns + idle_ns;
 
 		if (it->now >= until)
-			zone_exchange(it, i, --it->nr_polled);
+			zone_stop_polling(it, it->source[i]);
 		else if (until < first)
 			first = until;
 	}
@@ -155,7 +121,7 @@ static bool settle(struct iothread *it)
 		struct event_source *s = it->source[i];
 
 		if (s->ready || arm(s)) {
-			s->ready = true;
+			mark_ready(it, s);
 			found = true;
 		} else {
 			zone_exchange(it, i, --it->nr_awake);
@@ -179,7 +145,7 @@ static bool poll_sources(struct iothread *it, uint64_t now)
 		struct event_source *s = it->source[i];
 
 		if (s->ops->poll(s, now)) {
-			s->ready = true;
+			mark_ready(it, s);
 			found = true;
 		}
 	}
@@ -229,27 +195,12 @@ static void poll_one_by_one(struct iothread *it)
 			it->next = 0;
 		s = it->source[it->next++];
 		if (s->ops->poll(s, 0)) {
-			s->ready = true;
+			mark_ready(it, s);
 			counter_add(&it->stats.poll_hits, 1);
 			return;
 		}
 		cpu_relax();
 	}
-}
-
-static void poll_for_ever(struct iothread *it)
-{
-	unsigned int passes = 0;
-
-	while (!poll_sources(it, 0)) {
-		cpu_relax();
-		if (++passes < (it->crowd.crowded ? PASSES_CROWDED : PASSES_PER_LOOK))
-			continue;
-		passes = 0;
-		crowd_look(&it->crowd, clock_ns(), false);
-		counter_set(&it->stats.yields, it->crowd.yields);
-	}
-	counter_add(&it->stats.poll_hits, 1);
 }
 
 static bool poll_phase(struct iothread *it)
@@ -266,7 +217,7 @@ static bool poll_phase(struct iothread *it)
 		poll_one_by_one(it);
 		return true;
 	}
-	poll_for_ever(it);
+	iothread_poll_for_ever(it);
 	return true;
 }
 
@@ -279,7 +230,7 @@ static bool arm_polled(struct iothread *it)
 		struct event_source *s = it->source[i];
 
 		if (arm(s)) {
-			s->ready = true;
+			mark_ready(it, s);
 			found = true;
 		}
 	}
@@ -322,7 +273,7 @@ static bool nap(struct iothread *it)
 {
 	uint64_t start = clock_ns(), gone = start - it->now, late;
 	uint64_t ns = it->policy.sleep_ns > gone ? it->policy.sleep_ns - gone : 0;
-	const struct timespec timeout = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	const struct timespec timeout = ns_timespec(ns);
 	struct epoll_event ev[EVENTS_MAX];
 	int n;
 
@@ -410,16 +361,19 @@ static void learn(struct iothread *it, uint64_t waited_ns)
 static void dispatch_ready(struct iothread *it)
 {
 	/* A handler may remove sources, its own or another: see iothread_remove_source(). */
-	for (unsigned int i = it->nr_awake; i-- > 0; ) {
-		struct event_source *s = i < it->nr_awake ? it->source[i] : NULL;
+	for (unsigned int i = 0; i < it->nr_ready; i++) {
+		struct event_source *s = it->ready[i];
 
-		if (s && s->ready) {
-			s->ready = false;
-			s->active_ns = it->now;
-			disarm(s);
-			s->ops->dispatch(s);
-		}
+		if (unlikely(!s))
+			continue;
+		s->ready = false;
+		s->active_ns = it->now;
+		if (unlikely(s->index >= it->nr_hot && s->index < it->nr_polled))
+			zone_heat(it, s);
+		disarm(s);
+		s->ops->dispatch(s);
 	}
+	it->nr_ready = 0;
 }
 
 /**
@@ -443,20 +397,6 @@ static void do_work(struct iothread *it)
 {
 	dispatch_ready(it);
 	iothread_run_deferred(it);
-}
-
-/* The same, for a figure: what reading the clock takes is not part of it. */
-static void time_work(struct iothread *it)
-{
-	uint64_t before = clock_ns(), start = clock_ns(), end;
-
-	do_work(it);
-	end = clock_ns();
-	if (!it->forever_since)
-		return;
-	it->untimed = TURNS_PER_TIMED;
-	if (end - start > start - before)
-		it->worked_ns += (end - start - (start - before)) * TURNS_PER_TIMED;
 }
 
 /* Wait for work, then do it. */
@@ -486,7 +426,7 @@ static void turn(struct iothread *it)
 	if (p->learns)
 		learn(it, it->now - start);
 	if (unlikely(!--it->untimed))
-		time_work(it);
+		iothread_time_work(it, do_work);
 	else
 		do_work(it);
 }

@@ -25,15 +25,38 @@ static inline void zone_wake(struct iothread *it, struct event_source *s)
 		zone_exchange(it, s->index, it->nr_awake++);
 }
 
+static inline void zone_heat(struct iothread *it, struct event_source *s)
+{
+	zone_exchange(it, s->index, it->nr_hot++);
+}
+
 /* From among those that are awake */
 static inline void zone_start_polling(struct iothread *it, struct event_source *s)
 {
 	zone_exchange(it, s->index, it->nr_polled++);
+	zone_heat(it, s);
 	s->active_ns = it->now;
 	if (it->nr_polled == 1)
 		it->idle_ns = it->now + it->policy.idle_ns;
 	if (s->armed)
 		it->polled_armed = true;
+}
+
+/* It stays awake. */
+static inline void zone_stop_polling(struct iothread *it, struct event_source *s)
+{
+	if (s->index < it->nr_hot)
+		zone_exchange(it, s->index, --it->nr_hot);
+	zone_exchange(it, s->index, --it->nr_polled);
+}
+
+/* It has work, to be done in this turn. */
+static inline void mark_ready(struct iothread *it, struct event_source *s)
+{
+	if (!s->ready) {
+		s->ready = true;
+		it->ready[it->nr_ready++] = s;
+	}
 }
 
 void iothread_polled_changed(struct iothread *it);
