@@ -242,10 +242,9 @@ void inflight_packed_taken(struct vq_inflight *t, const struct vq_device *d, uns
 int inflight_packed_read(struct vq_inflight *t, const struct vq_device *d,
 			  const struct guest_memory *mem, uint16_t entry, struct vq_chain *c)
 {
+	struct vq_walk w = { 0 };
 	uint16_t e = entry;
 
-	c->nr_read = 0;
-	c->nr_write = 0;
 	c->count = 0;
 	c->entry = entry;
 	for (;;) {
@@ -253,16 +252,18 @@ int inflight_packed_read(struct vq_inflight *t, const struct vq_device *d,
 		const struct vring_packed_desc desc = {
 			.addr = from->addr, .len = from->len, .id = from->id, .flags = from->flags,
 		};
-		int ret = vq_packed_add(d, mem, &desc, !c->count, c);
+		int ret = vq_packed_add(&w, d, mem, &desc, c);
 
 		if (ret)
 			return ret;
 		c->head = desc.id;
 		c->count++;
 		if (e == t->last[entry])
-			return 0;
+			break;
 		e = t->next[e];
 	}
+	vq_walk_end(&w, c);
+	return 0;
 }
 
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The device's side of a virtqueue: where its ring lies, where it begins, and what a request is made of */
+/* The device's side of a virtqueue: where its ring lies, where it begins, and requests that lie across regions or are malformed */
 
 #include <linux/virtio_config.h>
 #include "wire/vq-device.h"
@@ -127,104 +127,40 @@ uint32_t vq_device_base(const struct vq_device *d)
 	       (uint32_t)packed_to_wire(d->used_idx, d->notify.num) << 16;
 }
 
-/* Move from the ring into an indirect table (VIRTIO 1.2, 2.7.5.3). */
-static int enter_table(const struct vq_device *d, const struct guest_memory *mem,
-		       const struct vring_desc *desc, const struct vring_desc **table,
-		       unsigned int *num)
-{
-	uint64_t len = desc->len;
-
-	if (!d->indirect || desc->flags & VRING_DESC_F_NEXT || len % sizeof(*desc) || !len ||
-	    len / sizeof(*desc) > 65536)
-		return -EINVAL;
-	*table = guest_memory_run(mem, desc->addr, &len);
-	if (!*table || len != desc->len)
-		return -EFAULT;
-	*num = len / sizeof(*desc);
-	return 0;
-}
-
 /**
- * vq_split_read - read the descriptors of a request in a split ring
- * @d: the queue
- * @mem: the driver's memory
- * @c: the request, of which the head is set, below the queue size; the rest is filled in
- *
- * Return: 0, or a negative errno as vq_device_pop() has it.
- */
-int vq_split_read(const struct vq_device *d, const struct guest_memory *mem, struct vq_chain *c)
-{
-	const struct vring_desc *table = d->split.desc;
-	unsigned int num = d->notify.num;
-	struct vring_desc desc = vq_split_desc(&table[c->head]);
-
-	c->nr_read = 0;
-	c->nr_write = 0;
-
-	/* A chain visits each descriptor once at most, so a longer one is a loop. */
-	for (unsigned int steps = 1; ; steps++) {
-		int ret;
-
-		if (desc.flags & VRING_DESC_F_INDIRECT) {
-			if (table != d->split.desc)
-				return -EINVAL;
-			ret = enter_table(d, mem, &desc, &table, &num);
-			if (ret)
-				return ret;
-			desc = vq_split_desc(table);
-			steps = 1;
-			if (desc.flags & VRING_DESC_F_INDIRECT)
-				return -EINVAL;
-		}
-		ret = vq_chain_add(c, mem, desc.addr, desc.len, desc.flags & VRING_DESC_F_WRITE);
-		if (ret)
-			return ret;
-		if (!(desc.flags & VRING_DESC_F_NEXT))
-			return 0;
-		if (desc.next >= num)
-			return -ERANGE;
-		if (steps == num)
-			return -ELOOP;
-		desc = vq_split_desc(&table[desc.next]);
-	}
-}
-
-/* A table lists its segments one behind the other; only their WRITE flags count (2.8.7). */
-static int walk_table(const struct vq_device *d, const struct guest_memory *mem,
-		      const struct vring_packed_desc *desc, struct vq_chain *c)
-{
-	const struct vring_packed_desc *table;
-	uint64_t len = desc->len;
-	int ret = 0;
-
-	if (!d->indirect || desc->flags & VRING_DESC_F_NEXT || len % sizeof(*desc) || !len)
-		return -EINVAL;
-	table = guest_memory_run(mem, desc->addr, &len);
-	if (!table || len != desc->len)
-		return -EFAULT;
-	for (uint64_t i = 0; i < len / sizeof(*desc) && !ret; i++) {
-		struct vring_packed_desc entry = vq_packed_desc(&table[i]);
-
-		ret = vq_chain_add(c, mem, entry.addr, entry.len, entry.flags & VRING_DESC_F_WRITE);
-	}
-	return ret;
-}
-
-/**
- * vq_packed_add - add what a packed ring's descriptor refers to, memory or a table, to a request
- * @d: the queue
- * @mem: the driver's memory
- * @desc: the descriptor, in this host's byte order
- * @first: it is the request's first one
+ * vq_chain_add_pieces - add a descriptor's memory, which may lie in several regions, to a request
  * @c: the request
+ * @mem: the driver's memory
+ * @addr: guest physical address
+ * @len: bytes
+ * @device_writes: the device writes them, else it reads them
  *
- * Return: 0, -EINVAL for a bad indirect table, or what vq_chain_add() says.
+ * Return: 0, -EINVAL for an empty descriptor or one that the device reads behind one that
+ * it writes (VIRTIO 1.2, 2.7.4.2 and 2.8.17), -EFAULT for an address outside the memory,
+ * -E2BIG for too many pieces.
  */
-int vq_packed_add(const struct vq_device *d, const struct guest_memory *mem,
-		  const struct vring_packed_desc *desc, bool first, struct vq_chain *c)
+int vq_chain_add_pieces(struct vq_chain *c, const struct guest_memory *mem, uint64_t addr,
+			uint64_t len, bool device_writes)
 {
-	/* A list has tables or segments (2.8.5), and a table only by itself (2.8.19). */
-	if (desc->flags & VRING_DESC_F_INDIRECT)
-		return first ? walk_table(d, mem, desc, c) : -EINVAL;
-	return vq_chain_add(c, mem, desc->addr, desc->len, desc->flags & VRING_DESC_F_WRITE);
+	if (!len || (!device_writes && c->nr_write))
+		return -EINVAL;
+
+	while (len) {
+		unsigned int n = c->nr_read + c->nr_write;
+		uint64_t run = len;
+		void *host = guest_memory_run(mem, addr, &run);
+
+		if (!host)
+			return -EFAULT;
+		if (n == VQ_IOV_MAX)
+			return -E2BIG;
+		c->iov[n] = (struct iovec) { .iov_base = host, .iov_len = run };
+		if (device_writes)
+			c->nr_write++;
+		else
+			c->nr_read++;
+		addr += run;
+		len -= run;
+	}
+	return 0;
 }

@@ -2,8 +2,32 @@
 #ifndef WIRE_VQ_DEVICE_H
 #define WIRE_VQ_DEVICE_H
 
-#include "wire/chain.h"
+#include <errno.h>
+#include <sys/uio.h>
+#include "wire/guest-memory.h"
 #include "wire/vq.h"
+
+/* Pieces of one request after translation; seg_max in the device's config stays below. */
+#define VQ_IOV_MAX	130
+
+/**
+ * struct vq_chain - a request as the device sees it
+ * @head: names the request when it is returned: its first descriptor in a split ring, its
+ *	buffer id in a packed one
+ * @count: descriptors it takes in a packed ring
+ * @entry: its entry in a packed ring's record of requests in flight, where there is one
+ * @nr_read: pieces the device reads, first in @iov
+ * @nr_write: pieces the device writes, behind them
+ * @iov: host addresses
+ */
+struct vq_chain {
+	uint16_t head;
+	uint16_t count;
+	uint16_t entry;
+	uint16_t nr_read;
+	uint16_t nr_write;
+	struct iovec iov[VQ_IOV_MAX];
+};
 
 /**
  * struct vq_device - the device's side of a virtqueue of either format
@@ -56,9 +80,8 @@ int vq_device_init(struct vq_device *d, const struct guest_memory *mem, uint64_t
 void vq_device_start(struct vq_device *d, unsigned int avail, unsigned int used);
 int vq_device_resume(struct vq_device *d, uint32_t base);
 uint32_t vq_device_base(const struct vq_device *d);
-int vq_split_read(const struct vq_device *d, const struct guest_memory *mem, struct vq_chain *c);
-int vq_packed_add(const struct vq_device *d, const struct guest_memory *mem,
-		  const struct vring_packed_desc *desc, bool first, struct vq_chain *c);
+int vq_chain_add_pieces(struct vq_chain *c, const struct guest_memory *mem, uint64_t addr,
+			uint64_t len, bool device_writes);
 
 /* Whether a queue can have so many entries (VIRTIO 1.2, 2.7 and 2.8). */
 static inline bool vq_size_valid(bool is_packed, unsigned int num)
@@ -143,6 +166,152 @@ static inline unsigned int vq_device_avail_end(const struct vq_device *d)
 	return pos;
 }
 
+/**
+ * struct vq_walk - pieces of a request while its descriptors are read; in registers
+ * @n: so far
+ * @nr_read: those of them that the device reads
+ */
+struct vq_walk {
+	unsigned int n;
+	unsigned int nr_read;
+};
+
+static inline void vq_walk_end(const struct vq_walk *w, struct vq_chain *c)
+{
+	c->nr_read = w->nr_read;
+	c->nr_write = w->n - w->nr_read;
+}
+
+/**
+ * vq_walk_add - add a descriptor's memory to a request
+ * @w: the walk
+ * @c: the request
+ * @mem: the driver's memory
+ * @addr: guest physical address
+ * @len: bytes
+ * @device_writes: the device writes them, else it reads them
+ *
+ * Return: 0 or a negative errno, see vq_chain_add_pieces().
+ */
+static inline int vq_walk_add(struct vq_walk *w, struct vq_chain *c, const struct guest_memory *mem,
+			      uint64_t addr, uint64_t len, bool device_writes)
+{
+	char *host = guest_memory_first(mem, addr, len);
+	int ret;
+
+	if (likely(host && w->n != VQ_IOV_MAX && (device_writes || w->nr_read == w->n))) {
+		c->iov[w->n++] = (struct iovec) { .iov_base = host, .iov_len = len };
+		w->nr_read += !device_writes;
+		return 0;
+	}
+	vq_walk_end(w, c);
+	ret = vq_chain_add_pieces(c, mem, addr, len, device_writes);
+	*w = (struct vq_walk) { c->nr_read + c->nr_write, c->nr_read };
+	return ret;
+}
+
+/* The table of an indirect descriptor, which must be in one piece (VIRTIO 1.2, 2.7.5.3 and 2.8.7). */
+static inline const void *vq_table(const struct guest_memory *mem, uint64_t addr, uint64_t bytes)
+{
+	const void *table = guest_memory_first(mem, addr, bytes);
+	uint64_t run = bytes;
+
+	if (unlikely(!table)) {
+		table = guest_memory_run(mem, addr, &run);
+		if (run != bytes)
+			return NULL;
+	}
+	return table;
+}
+
+/**
+ * vq_split_read - read the descriptors of a request in a split ring
+ * @d: the queue
+ * @mem: the driver's memory
+ * @c: the request, of which the head is set, below the queue size; the rest is filled in
+ *
+ * Return: 0, or a negative errno as vq_device_pop() has it.
+ */
+static inline int vq_split_read(const struct vq_device *d, const struct guest_memory *mem,
+				struct vq_chain *c)
+{
+	const struct vring_desc *table = d->split.desc;
+	unsigned int num = d->notify.num, steps = 0;
+	struct vring_desc desc = vq_split_desc(&table[c->head]);
+	struct vq_walk w = { 0 };
+	bool in_ring = true;
+
+	for (;;) {
+		int ret;
+
+		if (desc.flags & VRING_DESC_F_INDIRECT) {
+			unsigned int entries = desc.len / sizeof(desc);
+
+			if (unlikely(!in_ring || !d->indirect || desc.flags & VRING_DESC_F_NEXT ||
+				     desc.len % sizeof(desc) || !entries || entries > 65536))
+				return -EINVAL;
+			table = vq_table(mem, desc.addr, desc.len);
+			if (unlikely(!table))
+				return -EFAULT;
+			in_ring = false;
+			num = entries;
+			steps = 0;
+			desc = vq_split_desc(table);
+			continue;
+		}
+		ret = vq_walk_add(&w, c, mem, desc.addr, desc.len, desc.flags & VRING_DESC_F_WRITE);
+		if (unlikely(ret))
+			return ret;
+		if (!(desc.flags & VRING_DESC_F_NEXT))
+			break;
+		if (unlikely(desc.next >= num))
+			return -ERANGE;
+		/* A chain visits each descriptor once at most, so a longer one is a loop. */
+		if (unlikely(++steps == num))
+			return -ELOOP;
+		desc = vq_split_desc(&table[desc.next]);
+	}
+	vq_walk_end(&w, c);
+	return 0;
+}
+
+/**
+ * vq_packed_add - add what a packed ring's descriptor refers to, memory or a table, to a request
+ * @w: the walk, at the request's first descriptor when it is new
+ * @d: the queue
+ * @mem: the driver's memory
+ * @desc: the descriptor, in this host's byte order
+ * @c: the request
+ *
+ * A list has tables or segments (VIRTIO 1.2, 2.8.5), and a table only by itself (2.8.19). It lists
+ * its segments one behind the other; only their WRITE flags count (2.8.7).
+ *
+ * Return: 0, -EINVAL for a bad indirect table, -EFAULT for one that is not in one piece of memory,
+ * or what vq_walk_add() says.
+ */
+static inline int vq_packed_add(struct vq_walk *w, const struct vq_device *d,
+				const struct guest_memory *mem,
+				const struct vring_packed_desc *desc, struct vq_chain *c)
+{
+	const struct vring_packed_desc *table;
+	int ret = 0;
+
+	if (!(desc->flags & VRING_DESC_F_INDIRECT))
+		return vq_walk_add(w, c, mem, desc->addr, desc->len, desc->flags & VRING_DESC_F_WRITE);
+	if (unlikely(w->n || !d->indirect || desc->flags & VRING_DESC_F_NEXT ||
+		     desc->len % sizeof(*desc) || !desc->len))
+		return -EINVAL;
+	table = vq_table(mem, desc->addr, desc->len);
+	if (unlikely(!table))
+		return -EFAULT;
+	for (unsigned int i = 0; i < desc->len / sizeof(*desc) && !ret; i++) {
+		struct vring_packed_desc entry = vq_packed_desc(&table[i]);
+
+		ret = vq_walk_add(w, c, mem, entry.addr, entry.len, entry.flags & VRING_DESC_F_WRITE);
+	}
+	return ret;
+}
+
 static inline int vq_split_pop(struct vq_device *d, const struct guest_memory *mem,
 			       struct vq_chain *c)
 {
@@ -169,24 +338,24 @@ static inline int vq_packed_pop(struct vq_device *d, const struct guest_memory *
 {
 	unsigned int num = d->notify.num, pos = d->last_avail_idx, count = 0;
 	struct vring_packed_desc desc;
+	struct vq_walk w = { 0 };
 
 	if (!vq_packed_is_avail(d, pos))
 		return 0;
-	c->nr_read = 0;
-	c->nr_write = 0;
 	do {
 		int ret;
 
 		if (unlikely(count == num))
 			return -ELOOP;
 		desc = vq_packed_desc(&d->packed.desc[packed_index(pos, num)]);
-		ret = vq_packed_add(d, mem, &desc, !count, c);
+		ret = vq_packed_add(&w, d, mem, &desc, c);
 		if (unlikely(ret))
 			return ret;
 		pos = packed_advance(pos, 1, num);
 		count++;
 	} while (desc.flags & VRING_DESC_F_NEXT);
 
+	vq_walk_end(&w, c);
 	/* What the driver has not been given back is not its to reuse. */
 	if (unlikely(packed_distance(d->notify.published, d->last_avail_idx, num) + count > num))
 		return -EOVERFLOW;

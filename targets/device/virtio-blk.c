@@ -113,7 +113,7 @@ static uint64_t pieces_len(const struct vblk_pieces *p)
 	return len;
 }
 
-/* Drivers may cut the header anywhere (VIRTIO 1.2, 2.7.4.1), though none is known to. */
+/* Take bytes from the front of pieces, which a driver may cut anywhere (VIRTIO 1.2, 2.7.4.1). */
 static bool take(struct vblk_pieces *p, void *to, size_t len)
 {
 	while (len) {
@@ -132,6 +132,17 @@ static bool take(struct vblk_pieces *p, void *to, size_t len)
 			p->nr--;
 		}
 	}
+	return true;
+}
+
+/* The same for the header, which every known driver has in a piece of its own. */
+static bool take_header(struct vblk_pieces *p, struct virtio_blk_outhdr *hdr)
+{
+	if (unlikely(!p->nr || p->iov->iov_len != sizeof(*hdr)))
+		return take(p, hdr, sizeof(*hdr));
+	memcpy(hdr, p->iov->iov_base, sizeof(*hdr));
+	p->iov++;
+	p->nr--;
 	return true;
 }
 
@@ -351,7 +362,7 @@ int vblk_submit(struct vblk_request *r, struct blk_device *dev, struct channel *
 	if (!r->status_at)
 		return -EPROTO;
 	r->written = 1;
-	if (!take(&out, &hdr, sizeof(hdr)))
+	if (!take_header(&out, &hdr))
 		return finish(r, VIRTIO_BLK_S_IOERR);
 
 	r->blk.kind = kind_of(le32toh(hdr.type));

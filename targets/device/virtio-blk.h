@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <linux/virtio_blk.h>
 #include "targets/backend/channel.h"
-#include "wire/chain.h"
+#include "wire/vq-device.h"
 
 /**
  * struct blk_device - a virtio-blk device: what it offers and what stands behind it
