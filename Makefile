@@ -62,7 +62,7 @@ unit_files := $(units:tests/unit/%.c=$(B)/tests/unit/%)
 test_engine_files := $(test_engines:tests/build/%.c=$(B)/tests/build/%.so)
 man_pages := $(mains:targets/%.c=$(B)/man/%.1)
 
-.PHONY: all tests demo check check-full check-guest install clean distclean help FORCE
+.PHONY: all tests demo bench check check-full check-guest install clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -73,6 +73,7 @@ tests: all $(unit_files) $(test_engine_files)
 help:
 	@echo 'make             build everything into build/ (first installs what is missing)'
 	@echo 'make demo        build, then a short study: does polling pay here'
+	@echo 'make bench       build, then what an I/O takes on each path, in minutes'
 	@echo 'make check       build, then run the tests'
 	@echo 'make check-guest install an emulator, run those tests that boot a Linux guest'
 	@echo 'make check-full  the same, and make demo on a bare root of the distribution (slow)'
@@ -81,6 +82,10 @@ help:
 	@echo
 	@echo 'CC=clang  WERROR=1  SAN=address,undefined or thread (own build directory)'
 	@echo 'FIO=PROGRAM  which fio to build for;  FIO_SRC=DIR  its source, where apt has none'
+
+bench: all
+	@scripts/install-deps run
+	scripts/bench
 
 demo: all
 	@scripts/install-deps run
