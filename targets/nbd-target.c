@@ -46,17 +46,17 @@ static int start_listening(struct daemon *d, unsigned int i)
 		.block_size = d->o.block_size,
 		.read_only = d->o.read_only,
 	};
-	s->max_clients = d->o.max_clients;
+	s->clients.max = d->o.max_clients;
 	s->iothreads = d->iothreads;
 	s->nr_iothreads = d->o.iothreads;
 	if (d->o.port)
-		ret = listener_open_tcp(&s->listener, address(d), d->o.port);
+		ret = listener_open_tcp(&s->clients.listener, address(d), d->o.port);
 	else
-		ret = listener_open_unix(&s->listener, device->socket, false);
+		ret = listener_open_unix(&s->clients.listener, device->socket, false);
 	if (ret)
 		return ret;
 	nbd_server_start(s);
-	device->listen_fd = s->listener.fd;
+	device->listen_fd = s->clients.listener.fd;
 	return 0;
 }
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <errno.h>
+/* A client from its handshake to its end */
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-#include "targets/client-lines.h"
-#include "targets/close-aside.h"
+#include "base/clock.h"
+#include "base/container.h"
 #include "targets/nbd/handshake.h"
 #include "targets/nbd/server.h"
 #include "targets/nbd/transmission.h"
@@ -19,109 +18,125 @@
 /* And how long a client may take to hear that there is no place for it. */
 #define REFUSAL_MS	1000
 
-/* At the end of the target, who takes no replies for so long is dropped. */
-#define FINISH_S	2
+/* At the end of the target, drop a client that reads none of its replies for so long. */
+#define FINISH_NS	UINT64_C(2000000000)
 
 /* A handshake's data lies on the stack. */
 #define STACK_SIZE	(256u << 10)
 
 /**
  * struct nbd_client - a client, with a thread of its own that shakes hands and cleans up
- * @server: who accepted it
- * @next: in the server's list
- * @sock: the connection
- * @id: its number
- * @conn: its transmission, NULL before and after; covered by the server's lock
- * @finish: the target ends; covered by the server's lock, as the next two
- * @shakes_hands: it may still have to give way
- * @gave_way: it had to
- * @refused: it came when all places were taken, and is only told so
+ * @client: its place
+ * @conn: its transmission, NULL before and after; covered by the clients' lock
  */
 struct nbd_client {
-	struct nbd_server *server;
-	struct nbd_client *next;
-	int sock;
-	unsigned int id;
+	struct client client;
 	struct nbd_conn *conn;
-	bool finish;
-	bool shakes_hands;
-	bool gave_way;
-	bool refused;
 };
 
 #define GAVE_WAY	"its handshake is the oldest, and gives way to newer clients"
 
-static void say_why(const struct nbd_client *client, const char *why)
+static struct nbd_client *to_client(struct client *c)
 {
-	if (*why)
-		client_line("client %u dropped: %s", client->id, why);
+	return container_of(c, struct nbd_client, client);
 }
 
-/* Show the connection to who ends the target, or take it away again; false if that is now. */
-static bool publish(struct nbd_client *client, struct nbd_conn *conn)
+static struct nbd_server *server_of(const struct nbd_client *c)
 {
-	struct nbd_server *s = client->server;
-	bool finish;
+	return container_of(c->client.all, struct nbd_server, clients);
+}
 
-	pthread_mutex_lock(&s->lock);
-	client->conn = conn;
-	finish = client->finish;
-	pthread_mutex_unlock(&s->lock);
-	return !finish;
+static void say_why(const struct nbd_client *c, const char *why)
+{
+	if (*why)
+		client_dropped(&c->client, "%s", why);
+}
+
+/* Show nbd_server_close() the connection, or hide it again; false when the server is closing. */
+static bool publish(struct nbd_client *c, struct nbd_conn *conn)
+{
+	struct nbd_server *s = server_of(c);
+	bool closing;
+
+	pthread_mutex_lock(&s->clients.lock);
+	c->conn = conn;
+	closing = s->closing;
+	pthread_mutex_unlock(&s->clients.lock);
+	return !closing;
+}
+
+static bool is_closing(struct nbd_server *s)
+{
+	bool closing;
+
+	pthread_mutex_lock(&s->clients.lock);
+	closing = s->closing;
+	pthread_mutex_unlock(&s->clients.lock);
+	return closing;
 }
 
 static struct iothread *choose_iothread(struct nbd_server *s)
 {
 	unsigned int n;
 
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->clients.lock);
 	n = s->next_iothread++ % s->nr_iothreads;
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->clients.lock);
 	return &s->iothreads[n];
 }
 
-static void transmission(struct nbd_client *client, const struct nbd_agreed *agreed)
+static struct nbd_conn *new_conn(const struct nbd_client *c, const struct nbd_agreed *agreed)
 {
-	struct nbd_server *s = client->server;
-	struct nbd_conn *conn = nbd_conn_new(client->sock, &s->disk, agreed);
-	int ret = -ENOMEM;
+	struct nbd_server *s = server_of(c);
+	struct nbd_conn *conn = nbd_conn_new(c->client.sock, &s->disk, agreed);
 
-	if (conn) {
-		conn->number = client->id;
-		conn->rights = s->listener.is_unix && !s->listener.no_rights;
-		ret = nbd_transmission_start(conn, choose_iothread(s));
-	}
+	if (!conn)
+		return NULL;
+	conn->number = c->client.id;
+	conn->rights = s->clients.listener.is_unix && !s->clients.listener.no_rights;
+	return conn;
+}
+
+static void transmission(struct nbd_client *c, const struct nbd_agreed *agreed)
+{
+	struct nbd_conn *conn = new_conn(c, agreed);
+	int ret = conn ? nbd_transmission_start(conn, choose_iothread(server_of(c))) : -ENOMEM;
 
 	if (ret) {
-		say_why(client, strerror(-ret));
+		say_why(c, strerror(-ret));
 	} else {
-		if (!publish(client, conn))
+		if (!publish(c, conn))
 			nbd_conn_finish(conn);
 		nbd_conn_wait(conn);
-		publish(client, NULL);
-		say_why(client, conn->why);
+		publish(c, NULL);
+		say_why(c, conn->why);
 	}
 	if (conn)
 		nbd_conn_free(conn);
 }
 
-/* Returns whether the client is to be served: it has not had to give way, nor does the target end. */
-static bool end_handshake(struct nbd_client *client)
+static void serve(struct client *client)
 {
-	struct nbd_server *s = client->server;
-	bool stays;
+	struct nbd_client *c = to_client(client);
+	struct nbd_server *s = server_of(c);
+	char why[NBD_WHY_MAX] = "";
+	struct nbd_agreed agreed;
+	int ret = nbd_handshake(client->sock, &s->disk, HANDSHAKE_MS, &agreed, why);
 
-	pthread_mutex_lock(&s->lock);
-	stays = !client->gave_way && !client->finish;
-	client->shakes_hands = false;
-	pthread_mutex_unlock(&s->lock);
-	return stays;
+	if (!client_keeps_place(client))
+		say_why(c, GAVE_WAY);
+	else if (is_closing(s))
+		return;
+	else if (!ret)
+		transmission(c, &agreed);
+	else if (ret < 0)
+		say_why(c, why);
 }
 
-/* No place, but a word why: a client that asks for the export shows it to its user. */
-static void turn_away(struct nbd_client *client)
+/* Tell a client why it has no place: one that asks for the export shows it to its user. */
+static void refuse(struct client *client)
 {
-	struct nbd_disk disk = client->server->disk;
+	struct nbd_disk disk = server_of(to_client(client))->disk;
 	char why[NBD_WHY_MAX];
 	struct nbd_agreed agreed;
 
@@ -129,156 +144,39 @@ static void turn_away(struct nbd_client *client)
 	nbd_handshake(client->sock, &disk, REFUSAL_MS, &agreed, why);
 }
 
-static void serve(struct nbd_client *client)
+static struct client *new_client(struct clients *all, int sock)
 {
-	struct nbd_server *s = client->server;
-	char why[NBD_WHY_MAX] = "";
-	struct nbd_agreed agreed;
-	int ret = nbd_handshake(client->sock, &s->disk, HANDSHAKE_MS, &agreed, why);
+	struct nbd_client *c = calloc(1, sizeof(*c));
+	int one = 1;
 
-	if (!end_handshake(client))
-		say_why(client, client->gave_way ? GAVE_WAY : "");
-	else if (!ret)
-		transmission(client, &agreed);
-	else if (ret < 0)
-		say_why(client, why);
+	/* Small replies must not wait for the client's acknowledgement of earlier ones. */
+	if (!all->listener.is_unix)
+		setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return c ? &c->client : NULL;
 }
 
-static void remove_client(struct nbd_client *client)
+static void free_client(struct client *client)
 {
-	struct nbd_server *s = client->server;
-	struct nbd_client **p;
-
-	pthread_mutex_lock(&s->lock);
-	for (p = &s->clients; *p != client; p = &(*p)->next)
-		;
-	*p = client->next;
-	s->nr_clients--;
-	s->nr_leaving -= client->gave_way;
-	pthread_cond_signal(&s->changed);
-	pthread_mutex_unlock(&s->lock);
+	free(to_client(client));
 }
 
-static void *client_main(void *arg)
-{
-	struct nbd_client *client = arg;
-
-	pthread_setname_np(pthread_self(), "client");
-	if (client->refused)
-		turn_away(client);
-	else
-		serve(client);
-	/* Off the list first: nbd_server_close() must not touch a socket that is closed. */
-	remove_client(client);
-	close_aside(client->sock);
-	free(client);
-	return NULL;
-}
-
-static int start_client_thread(struct nbd_client *client)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-	int ret;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	ret = -pthread_create(&thread, &attr, client_main, client);
-	pthread_attr_destroy(&attr);
-	return ret;
-}
-
-static bool is_full(const struct nbd_server *s)
-{
-	return s->nr_clients - s->nr_leaving == s->max_clients;
-}
-
-/*
- * With the lock: where all places are taken, the oldest client that still shakes hands loses its
- * own. For an honest one that takes a moment, and it is never the oldest of many.
- */
-static void make_room(struct nbd_server *s)
-{
-	struct nbd_client *oldest = NULL;
-
-	if (!is_full(s))
-		return;
-	for (struct nbd_client *c = s->clients; c; c = c->next) {
-		if (c->shakes_hands)
-			oldest = c;
-	}
-	/* Those that leave have threads for a moment longer. */
-	if (!oldest || s->nr_leaving >= s->max_clients)
-		return;
-	oldest->shakes_hands = false;
-	oldest->gave_way = true;
-	s->nr_leaving++;
-	shutdown(oldest->sock, SHUT_RDWR);
-}
-
-/* Returns false when there is no place for it, not even to be told so. */
-static bool add_client(struct nbd_server *s, struct nbd_client *client)
-{
-	bool full;
-
-	pthread_mutex_lock(&s->lock);
-	make_room(s);
-	full = is_full(s);
-	if (full && s->nr_leaving < NBD_REFUSED_MAX) {
-		client->refused = true;
-		client->gave_way = true;
-		client->shakes_hands = false;
-		s->nr_leaving++;
-		full = false;
-	}
-	if (!full) {
-		client->next = s->clients;
-		s->clients = client;
-		s->nr_clients++;
-	}
-	pthread_mutex_unlock(&s->lock);
-	return !full;
-}
-
-static int start_client(struct nbd_server *s, int sock)
-{
-	struct nbd_client *client = calloc(1, sizeof(*client));
-	int ret = -EUSERS;
-
-	if (!client)
-		return -ENOMEM;
-	client->server = s;
-	client->sock = sock;
-	client->id = s->next_id++;
-	client->shakes_hands = true;
-	if (add_client(s, client)) {
-		if (client->refused)
-			listener_say_full(&s->listener);
-		ret = start_client_thread(client);
-		if (ret)
-			remove_client(client);
-	}
-	if (ret)
-		free(client);
-	return ret;
-}
+static const struct client_ops client_ops = {
+	.thread_name = "client",
+	.stack_size = STACK_SIZE,
+	.new = new_client,
+	.serve = serve,
+	.refuse = refuse,
+	.free = free_client,
+};
 
 /**
  * nbd_server_start - get ready for clients
- * @s: the server, its listener, disk and iothreads filled in
+ * @s: the server, its listener, disk, most clients and iothreads filled in
  */
 void nbd_server_start(struct nbd_server *s)
 {
-	pthread_condattr_t attr;
-
-	/* the connections, and what the target has itself */
-	listener_raise_fd_limit(s->max_clients + NBD_REFUSED_MAX + 16 * s->nr_iothreads + 64);
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	s->clients.ops = &client_ops;
+	clients_start(&s->clients, 1, 16 * s->nr_iothreads + 64);
 }
 
 /**
@@ -287,71 +185,53 @@ void nbd_server_start(struct nbd_server *s)
  */
 void nbd_server_accept(struct nbd_server *s)
 {
-	int sock, one = 1;
-
-	for (int i = 0; i < LISTENER_BATCH && (sock = listener_accept(&s->listener)) >= 0; i++) {
-		int ret;
-
-		/* Small replies must not wait for the client's acknowledgement of earlier ones. */
-		if (!s->listener.is_unix)
-			setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		ret = start_client(s, sock);
-		if (ret)
-			listener_turn_away(&s->listener, sock, ret);
-	}
+	clients_accept(&s->clients);
 }
 
 static void tell_all_to_finish(struct nbd_server *s)
 {
-	for (struct nbd_client *c = s->clients; c; c = c->next) {
-		c->finish = true;
-		if (c->conn)
-			nbd_conn_finish(c->conn);
+	s->closing = true;
+	for (struct client *c = s->clients.first; c; c = c->next) {
+		struct nbd_conn *conn = to_client(c)->conn;
+
+		if (conn)
+			nbd_conn_finish(conn);
 		else
 			shutdown(c->sock, SHUT_RDWR);
 	}
 }
 
-/* Returns whether a client has gone meanwhile. */
-static bool wait_for_change(struct nbd_server *s)
+/* Drop those that read nothing; false when no connection is left. */
+static bool hurry_all(struct nbd_server *s)
 {
-	struct timespec until;
+	bool any = false;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += FINISH_S;
-	return !pthread_cond_timedwait(&s->changed, &s->lock, &until);
-}
+	for (struct client *c = s->clients.first; c; c = c->next) {
+		struct nbd_conn *conn = to_client(c)->conn;
 
-static bool any_connection(const struct nbd_server *s)
-{
-	for (const struct nbd_client *c = s->clients; c; c = c->next) {
-		if (c->conn)
-			return true;
+		if (!conn)
+			continue;
+		any = true;
+		nbd_conn_hurry(conn);
 	}
-	return false;
+	return any;
 }
 
 /**
  * nbd_server_close - stop listening, answer the requests that have come, end all clients
  * @s: the server
  *
- * Those that are not served are given a moment to go. What the thread of one of them is held up
- * by the target does not wait for, so the lock stays usable.
+ * Clients that are not served are given a moment to go. The target does not wait for a thread
+ * that one of them keeps busy, so the lock stays usable.
  */
 void nbd_server_close(struct nbd_server *s)
 {
-	listener_close(&s->listener);
-	pthread_mutex_lock(&s->lock);
+	listener_close(&s->clients.listener);
+	pthread_mutex_lock(&s->clients.lock);
 	tell_all_to_finish(s);
-	while (s->nr_clients) {
-		if (wait_for_change(s))
-			continue;
-		if (!any_connection(s))
+	while (s->clients.nr) {
+		if (!clients_wait(&s->clients, clock_ns() + FINISH_NS) && !hurry_all(s))
 			break;
-		for (struct nbd_client *c = s->clients; c; c = c->next) {
-			if (c->conn)
-				nbd_conn_hurry(c->conn);
-		}
 	}
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(&s->clients.lock);
 }

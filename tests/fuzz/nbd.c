@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "targets/backend/channel.h"
 #include "targets/nbd/server.h"
 #include "tests/fuzz/input.h"
 
@@ -40,7 +41,7 @@ struct stream {
 
 static void remove_socket(void)
 {
-	unlink(server.listener.name);
+	unlink(server.clients.listener.name);
 }
 
 static void set_up_once(void)
@@ -58,7 +59,7 @@ static void set_up_once(void)
 	snprintf(path, sizeof(path), "/tmp/fuzz-nbd.%d", (int)getpid());
 	if (backend_open(&backend, &ram) || iothread_start(&iothread, 0, &any, &policy) ||
 	    channel_start(&iothread, &channel) ||
-	    listener_open_unix(&server.listener, path, false))
+	    listener_open_unix(&server.clients.listener, path, false))
 		abort();
 	atexit(remove_socket);
 	server.disk = (struct nbd_disk) {
@@ -66,7 +67,7 @@ static void set_up_once(void)
 	};
 	server.iothreads = &iothread;
 	server.nr_iothreads = 1;
-	server.max_clients = 256;
+	server.clients.max = 256;
 	nbd_server_start(&server);
 	/* It says why it drops a client, which here is no news. */
 	stderr = fopen("/dev/null", "we");
@@ -216,7 +217,7 @@ static int connect_client(void)
 	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int ret = -1;
 
-	strcpy(addr.sun_path, server.listener.name);
+	strcpy(addr.sun_path, server.clients.listener.name);
 	do {
 		if (sock >= 0)
 			ret = connect(sock, (struct sockaddr *)&addr, sizeof(addr));

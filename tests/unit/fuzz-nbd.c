@@ -50,10 +50,10 @@ static void test_drawn_clients(void **state)
 		LLVMFuzzerTestOneInput(data, size);
 	}
 	/* Clients' threads end a moment after their connections. */
-	pthread_mutex_lock(&server.lock);
-	while (server.nr_clients)
-		pthread_cond_wait(&server.changed, &server.lock);
-	pthread_mutex_unlock(&server.lock);
+	pthread_mutex_lock(&server.clients.lock);
+	while (server.clients.nr)
+		pthread_cond_wait(&server.clients.changed, &server.clients.lock);
+	pthread_mutex_unlock(&server.clients.lock);
 	assert_int_equal(count_fds(), before);
 	/* or the inputs hardly ever got past the handshake */
 	assert_true(count_requests(REQ_READ) > INPUTS / 2);
