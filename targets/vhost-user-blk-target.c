@@ -25,7 +25,7 @@ static int start_listening(struct daemon *d, unsigned int i)
 
 	blk_device_init(&s->dev, &device->backend, d->o.block_size, d->o.read_only, d->o.num_queues);
 	s->num_queues = d->o.num_queues;
-	s->max_sessions = d->o.max_clients;
+	s->clients.max = d->o.max_clients;
 	s->queue_size = d->o.queue_size;
 	s->max_memory = d->o.max_client_memory;
 	s->iothreads = d->iothreads;
@@ -33,10 +33,10 @@ static int start_listening(struct daemon *d, unsigned int i)
 	s->map = d->o.iothread_map.iothread;
 	s->nr_map = d->o.iothread_map.nr;
 	/* So that devices of one queue do not all end up on the first iothread. */
-	s->next_id = i;
+	s->clients.next_id = i;
 	ret = server_listen(s, device->socket);
 	if (!ret)
-		device->listen_fd = s->listener.fd;
+		device->listen_fd = s->clients.listener.fd;
 	return ret;
 }
 

@@ -406,7 +406,7 @@ static int send_reply(struct session *s, struct vu_msg *msg)
 	int ret;
 
 	msg->h.flags = VU_VERSION | VU_FLAG_REPLY;
-	ret = vu_send(s->sock, msg);
+	ret = vu_send(s->client.sock, msg);
 	vu_close_fds(msg);
 	return ret;
 }

@@ -3,6 +3,7 @@
 #define TARGETS_VHOST_USER_SESSION_H
 
 #include <linux/virtio_config.h>
+#include "base/container.h"
 #include "targets/device/queue.h"
 #include "targets/vhost-user/server.h"
 #include "wire/vhost-user.h"
@@ -40,10 +41,8 @@ struct vu_vring {
 
 /**
  * struct session - one connected front end: a device of its own on the shared backend
+ * @client: its place among those served on the socket
  * @server: who accepted it
- * @next: the one that came before it, under the server's lock
- * @sock: the connection
- * @id: for messages, and to spread sessions over iothreads
  * @dev: the device it sees
  * @features: negotiated features
  * @protocol: negotiated protocol features
@@ -56,19 +55,15 @@ struct vu_vring {
  * @vring: one for each queue of the device
  * @may_start: nobody who left before has requests in flight any more
  * @spoke: its first message has come
- * @running: queues that run, or are about to; under the server's lock, as the next three
- * @silent: nothing has been heard of it, so that it may have to give way
- * @gave_way: it had to
+ * @running: queues that run, or are about to; under the clients' lock, as the next one
  * @too_late: it had hung up, and a later one did not wait for it: no queue is to be started
  * @dropped_for: why an iothread gave a queue up, or what was wrong with a message that was
  *	refused, 0 while nothing is; the first reason stays
  * @finish: the target is about to end: requests in flight are waited for
  */
 struct session {
+	struct client client;
 	struct server *server;
-	struct session *next;
-	int sock;
-	unsigned int id;
 	struct blk_device dev;
 	uint64_t features;
 	uint64_t protocol;
@@ -82,21 +77,15 @@ struct session {
 	bool may_start;
 	bool spoke;
 	unsigned int running;
-	bool silent;
-	bool gave_way;
 	bool too_late;
 	atomic_int dropped_for;
 	atomic_bool finish;
 };
 
-struct session *session_new(struct server *server, int sock, unsigned int id);
-void session_serve(struct session *s);
-void session_free(struct session *s);
-short session_hangup(const struct session *s);
-void session_give_up(struct session *s, int err);
-int session_refuse(struct session *s, int err);
-int session_map(struct session *s, struct guest_region *r, const struct vu_region *what, int fd);
-void session_unmap(struct session *s, struct guest_region *r);
+static inline struct session *to_session(struct client *c)
+{
+	return container_of(c, struct session, client);
+}
 
 /* Whether the rings are packed. */
 static inline bool session_packed(const struct session *s)
@@ -104,11 +93,29 @@ static inline bool session_packed(const struct session *s)
 	return s->features >> VIRTIO_F_RING_PACKED & 1;
 }
 
+/* session.c */
+struct session *session_new(struct server *server, int sock);
+void session_serve(struct session *s);
+void session_free(struct session *s);
+
+/* messages.c */
 int session_handle(struct session *s, struct vu_msg *msg);
 
+/* vring.c */
 int session_update_vring(struct session *s, unsigned int index);
 void session_pause_vring(struct session *s, unsigned int index);
 void session_pause(struct session *s);
 int session_resume(struct session *s);
+void session_stop(struct session *s, bool at_once);
+
+/* memory.c */
+int session_map(struct session *s, struct guest_region *r, const struct vu_region *what, int fd);
+void session_unmap(struct session *s, struct guest_region *r);
+
+/* drop.c */
+short session_hangup(const struct session *s);
+void session_give_up(struct session *s, int err);
+int session_refuse(struct session *s, int err);
+void session_say_goodbye(struct session *s, const struct vu_msg *msg, int err);
 
 #endif

@@ -239,11 +239,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 	}
 	shutdown(sock[0], SHUT_WR);
-	s = session_new(&server, sock[1], 0);
+	s = session_new(&server, sock[1]);
 	if (!s)
 		abort();
+	s->client.all = &server.clients;
+	s->client.sock = sock[1];
 	session_serve(s);
 	session_free(s);
+	close(sock[1]);
 	close(sock[0]);
 	return 0;
 }
