@@ -4,27 +4,39 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
 
 /**
- * eventfd_signal - add 1 to an eventfd
+ * eventfd_try_signal - add 1 to an eventfd with one system call
  * @fd: the eventfd
  *
  * Waits while the counter is full, unless @fd is O_NONBLOCK.
  *
- * Return: whether it was added; errno says why not, EAGAIN for a counter that is full.
+ * Return: 0, -EAGAIN when the counter is full, which its reader is still to be told of, -EINTR,
+ * or another negative errno.
  */
-static inline bool eventfd_signal(int fd)
+static inline int eventfd_try_signal(int fd)
 {
 	const uint64_t one = 1;
-	ssize_t n;
+
+	return write(fd, &one, sizeof(one)) < 0 ? -errno : 0;
+}
+
+/**
+ * eventfd_signal - add 1 to an eventfd, whatever signals come
+ * @fd: the eventfd
+ *
+ * Return: as eventfd_try_signal(), but never -EINTR.
+ */
+static inline int eventfd_signal(int fd)
+{
+	int ret;
 
 	do
-		n = write(fd, &one, sizeof(one));
-	while (n < 0 && errno == EINTR);
-	return n == sizeof(one);
+		ret = eventfd_try_signal(fd);
+	while (ret == -EINTR);
+	return ret;
 }
 
 /**

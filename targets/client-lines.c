@@ -140,9 +140,8 @@ static void wait_for_text(void)
 			pthread_cond_wait(&came, &lock);
 			continue;
 		}
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec++;
-		if (pthread_cond_timedwait(&came, &lock, &until) == ETIMEDOUT)
+		until = ns_timespec(clock_ns() + SECOND_NS);
+		if (pthread_cond_clockwait(&came, &lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT)
 			say_left_out();
 	}
 }
@@ -250,16 +249,13 @@ void client_lines_text(char *text, size_t len)
  */
 void client_lines_flush(void)
 {
-	struct timespec until;
+	const struct timespec until = ns_timespec(clock_ns() + FLUSH_MS * UINT64_C(1000000));
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += FLUSH_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / (long)SECOND_NS;
-	until.tv_nsec %= (long)SECOND_NS;
 	pthread_mutex_lock(&lock);
 	if (has_writer)
 		say_left_out();
-	while ((first || writing) && pthread_cond_timedwait(&gone, &lock, &until) != ETIMEDOUT)
+	while ((first || writing) &&
+	       pthread_cond_clockwait(&gone, &lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
 		;
 	pthread_mutex_unlock(&lock);
 }

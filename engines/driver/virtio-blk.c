@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <linux/virtio_config.h>
+#include "base/fd.h"
 #include "engines/driver/trace.h"
 #include "engines/driver/virtio-blk.h"
 
@@ -376,19 +377,14 @@ void blk_queue_discard(struct blk_queue *q, uint64_t offset, uint32_t len, void 
 
 static int kick(struct blk_queue *q)
 {
-	uint64_t one = 1;
+	int ret;
 
 	q->stats.kicks++;
 	PROBE1(kicked, IN_MEM(q->number));
 	trace_batch(q->trace, TRACE_KICK, q->number, 0);
-	while (write(q->kick_fd, &one, sizeof(one)) < 0) {
-		/* EAGAIN: the counter is full of kicks not taken yet, so one is pending anyway. */
-		if (errno == EAGAIN)
-			return 0;
-		if (errno != EINTR)
-			return -errno;
-	}
-	return 0;
+	ret = eventfd_signal(q->kick_fd);
+	/* EAGAIN: the counter is full of kicks not taken yet, so one is pending anyway. */
+	return ret == -EAGAIN ? 0 : ret;
 }
 
 /**

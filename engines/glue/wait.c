@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/fd.h"
 #include "engines/glue/wait.h"
 
 /* Looks at memory between two looks at the clock, when only stuck requests need it. */
@@ -46,12 +47,10 @@ static void disarm(struct waiter *w)
 /* Returns 0, or why the peer is gone: nobody sends anything on a connection that is set up. */
 static int check_peer(struct waiter *w, uint64_t now)
 {
-	struct pollfd p = { .fd = w->source.peer_fd, .events = POLLIN };
-
 	w->checked_ns = now;
 	if (w->source.peer)
 		return w->source.peer(w->source.arg);
-	return poll(&p, 1, 0) > 0 ? -ECONNRESET : 0;
+	return fd_events(w->source.peer_fd, POLLIN) ? -ECONNRESET : 0;
 }
 
 static int sleep_for(struct waiter *w, uint64_t ns)
@@ -60,7 +59,7 @@ static int sleep_for(struct waiter *w, uint64_t ns)
 		{ .fd = w->source.fd, .events = POLLIN },
 		{ .fd = w->source.peer_fd, .events = POLLIN },
 	};
-	struct timespec ts = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	struct timespec ts = ns_timespec(ns);
 	uint64_t count;
 	int ret;
 

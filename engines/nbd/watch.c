@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
+#include "base/fd.h"
 #include "engines/nbd/watch.h"
 
 /*
@@ -16,14 +17,8 @@
 /* Wait with the lock held, until the handshake is over or it is time to ask. */
 static void nap(struct watch *w)
 {
-	struct timespec until;
+	struct timespec until = ns_timespec(clock_ns() + WATCH_STEP_MS * 1000000ull);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += WATCH_STEP_MS * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
 	pthread_cond_clockwait(&w->changed, &w->lock, CLOCK_MONOTONIC, &until);
 }
 
@@ -115,7 +110,5 @@ int watch_end(struct watch *w, bool *left)
  */
 bool socket_hung_up(int fd)
 {
-	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
-
-	return poll(&p, 1, 0) > 0;
+	return fd_events(fd, POLLRDHUP);
 }

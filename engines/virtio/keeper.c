@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include "base/clock.h"
+#include "base/fd.h"
 #include "engines/virtio/device.h"
 #include "engines/virtio/keeper.h"
 
@@ -30,10 +31,8 @@ static bool wait_for_end(const struct keeper *k, int sock, int timeout_ms)
 /* A call that the device did not come to make, or will never make, is made here. */
 static void wake_jobs(const struct keeper *k)
 {
-	uint64_t one = 1;
-
 	for (unsigned int i = 0; i < k->dev->nr_queues; i++)
-		(void)!write(k->dev->queue[i].call_fd, &one, sizeof(one));
+		eventfd_signal(k->dev->queue[i].call_fd);
 }
 
 /* Returns 0, a negative errno when the time is up, or 1 when fio is at its end. */
@@ -112,11 +111,9 @@ int keeper_start(struct keeper *k)
  */
 void keeper_stop(struct keeper *k)
 {
-	uint64_t one = 1;
-
 	if (k->owner != getpid())
 		return;
-	(void)!write(k->stop_fd, &one, sizeof(one));
+	eventfd_signal(k->stop_fd);
 	pthread_join(k->thread, NULL);
 	close(k->stop_fd);
 	k->owner = 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "base/fd.h"
 #include "engines/glue/glue.h"
 #include "engines/virtio/device.h"
 #include "targets/device/kick-count.h"
@@ -134,12 +135,11 @@ static void choose_cpus(const struct embedded *e, unsigned int index, cpu_set_t 
 static void on_broken(void *owner, struct queue *q, int err)
 {
 	struct embedded_queue *eq = owner;
-	uint64_t one = 1;
 
 	log_err("%s: the embedded target stops: %s\n", eq->job, strerror(-err));
 	/* Nothing else is handed over with it. */
 	atomic_store_explicit(&eq->broken, err, memory_order_relaxed);
-	(void)!write(q->call_fd, &one, sizeof(one));
+	eventfd_signal(q->call_fd);
 }
 
 static int embedded_gone(struct shared_device *dev, unsigned int index)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/fd.h"
 #include "targets/backend/backend.h"
 #include "targets/options.h"
 
@@ -140,11 +141,9 @@ bool model_is_set(const struct model_config *config)
 
 static void notify_nobody(struct device_model *m)
 {
-	const uint64_t one = 1;
-
 	for (unsigned int i = 0; i < m->config.extra_notify; i++)
 		/* Full after 2^64 - 2 of them: nothing to handle. */
-		(void)!write(m->extra_fd, &one, sizeof(one));
+		eventfd_signal(m->extra_fd);
 }
 
 /**

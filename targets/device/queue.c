@@ -6,13 +6,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/container.h"
 #include "base/cpu.h"
+#include "base/fd.h"
 #include "targets/device/kick-count.h"
 #include "targets/device/queue.h"
 
 static struct queue *source_to_queue(struct event_source *s)
 {
-	return (struct queue *)((char *)s - offsetof(struct queue, source));
+	return container_of(s, struct queue, source);
 }
 
 static struct iothread_stats *stats(struct queue *q)
@@ -37,9 +39,7 @@ static void fail(struct queue *q, int err)
 
 static bool counter_is_full(int fd)
 {
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-	return !poll(&p, 1, 0);
+	return !fd_events(fd, POLLOUT);
 }
 
 /* One system call; false when it was interrupted. */
@@ -47,14 +47,13 @@ static bool write_call(struct queue *q)
 {
 	struct guard *g = &q->it->guard;
 	unsigned int entered = guard_enter(g);
-	uint64_t one = 1;
-	bool written = write(q->call_fd, &one, sizeof(one)) == sizeof(one);
+	int ret = eventfd_try_signal(q->call_fd);
 
 	guard_leave(g, entered);
 	/* EAGAIN: the counter is full of calls not taken yet, so one is pending anyway. */
-	if (unlikely(!written && errno != EAGAIN && errno != EINTR))
+	if (unlikely(ret && ret != -EAGAIN && ret != -EINTR))
 		fail(q, -EBADF);
-	return likely(written) || errno != EINTR;
+	return ret != -EINTR;
 }
 
 /* For a descriptor that blocks, or a driver who may have it block any moment: see guard.h. */
@@ -157,7 +156,7 @@ static void request_dropped(struct vblk_request *vblk)
 
 static void publish_later(struct deferred *d)
 {
-	struct queue *q = (struct queue *)((char *)d - offsetof(struct queue, publish));
+	struct queue *q = container_of(d, struct queue, publish);
 
 	publish(q);
 	/* Nobody looks later after a queue whose source is armed already, or gone. */

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/container.h"
 #include "base/cpu.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "targets/iothread/zones.h"
@@ -327,15 +328,12 @@ void iothread_stop(struct iothread *it)
  */
 void iothread_call(struct iothread *it, void (*fn)(void *arg), void *arg)
 {
-	uint64_t one = 1;
-
 	pthread_mutex_lock(&it->call_lock);
 	it->call_fn = fn;
 	it->call_arg = arg;
 	/* pairs with the acquire in wake_poll() */
 	atomic_store_explicit(&it->call_pending, true, memory_order_release);
-	while (write(it->wake.fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	eventfd_signal(it->wake.fd);
 	while (sem_wait(&it->call_done) < 0 && errno == EINTR)
 		;
 	pthread_mutex_unlock(&it->call_lock);

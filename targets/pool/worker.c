@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/container.h"
+#include "base/fd.h"
 #include "targets/options.h"
 #include "targets/pool/wakeup.h"
 
@@ -83,10 +84,7 @@ static const struct event_source_ops done_ops = {
 
 static void notify(struct pool *p)
 {
-	uint64_t one = 1;
-
-	while (write(p->source.fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	eventfd_signal(p->source.fd);
 }
 
 /* Put work on the done list; true when it was empty. */
