@@ -12,11 +12,11 @@
  */
 #define CPU_NS_PER_SWITCH	5000000
 
-/* A yield that took longer has let somebody run: the call alone is far shorter. */
-#define YIELD_NS		1500
-
-/* Others that ran for so long without bringing what is waited for are too many to yield to. */
-#define GIVEN_MAX_NS		20000
+/*
+ * A wait that lasts longer, on a CPU that others want, is no shorter for being polled: to sleep and
+ * to be woken takes a quarter of it, and leaves the CPU to who brings what is waited for.
+ */
+#define CROWDED_POLL_NS		20000
 
 /* Somebody who passes by costs the first of these, a crowd soon the last. */
 #define REST_MIN_NS		1000000
@@ -55,17 +55,6 @@ static void look(struct crowd *c)
 	c->cpu_ns = cpu_ns;
 }
 
-static void give_way(struct crowd *c, uint64_t now_ns)
-{
-	uint64_t took;
-
-	c->yields++;
-	sched_yield();
-	took = clock_ns() - now_ns;
-	if (took > YIELD_NS)
-		c->given_ns += took;
-}
-
 static void begin_rest(struct crowd *c, uint64_t now_ns)
 {
 	c->resting = true;
@@ -75,17 +64,21 @@ static void begin_rest(struct crowd *c, uint64_t now_ns)
 	c->rest_until_ns = now_ns + c->rest_ns;
 }
 
-static bool look_realtime(struct crowd *c, uint64_t now_ns)
+/* Let others run, and return when that was over. */
+static uint64_t give_way(struct crowd *c)
 {
-	if (!c->resting) {
-		if (!c->began_ns)
-			c->began_ns = now_ns;
-		if (now_ns - c->began_ns < REALTIME_POLL_NS)
-			return false;
+	c->yields++;
+	sched_yield();
+	return clock_ns();
+}
+
+/* Whether to sleep, in this wait that has been polled too long or in a rest that has begun before */
+static bool rests(struct crowd *c, uint64_t now_ns, uint64_t poll_ns)
+{
+	if (!c->resting && now_ns - c->began_ns >= poll_ns)
 		begin_rest(c, now_ns);
-	}
-	c->rests++;
-	return true;
+	c->rests += c->resting;
+	return c->resting;
 }
 
 /**
@@ -98,10 +91,11 @@ static bool look_realtime(struct crowd *c, uint64_t now_ns)
  * then when not. A yield that lets somebody run counts as being switched away from, so the
  * same figure tells when the others have gone.
  *
- * A thread that yields keeps its share of the CPU: of a hundred of them, the one that all the
- * others wait for gets a hundredth. So beyond a few, whoever may sleep must. One of a real-time
- * policy keeps all of the CPU, whatever it yields, so it sleeps in every wait that takes long,
- * and for a while from the beginning of each. One that may not sleep needs a CPU of its own.
+ * A thread that yields keeps its share of the CPU, and one that has nobody to yield to keeps the
+ * CPU from who is woken next: of a hundred of them, the one that all the others wait for gets a
+ * hundredth. So whoever may sleep does in a wait that lasts, and for a while from the beginning of
+ * each. So does one of a real-time policy, later, as it keeps all of the CPU whatever it yields.
+ * One that may not sleep needs a CPU of its own there.
  *
  * Return: whether to sleep; never without @may_rest.
  */
@@ -113,15 +107,11 @@ bool crowd_look(struct crowd *c, uint64_t now_ns, bool may_rest)
 	}
 	if (!(c->crowded || c->realtime) || now_ns >= c->rest_until_ns)
 		c->resting = false;
-	if (c->realtime)
-		return may_rest && look_realtime(c, now_ns);
-	if (!c->crowded)
+	if (!(c->crowded || c->realtime))
 		return false;
-	if (!c->resting) {
-		give_way(c, now_ns);
-		if (may_rest && c->given_ns > GIVEN_MAX_NS)
-			begin_rest(c, now_ns);
-	}
-	c->rests += c->resting;
-	return c->resting;
+	if (!c->began_ns)
+		c->began_ns = now_ns;
+	if (c->crowded && !c->resting)
+		now_ns = give_way(c);
+	return may_rest && rests(c, now_ns, c->realtime ? REALTIME_POLL_NS : CROWDED_POLL_NS);
 }

@@ -16,7 +16,6 @@
  * @checked_ns: when @crowded was last looked into
  * @switches: how often the thread had been switched away from by then
  * @cpu_ns: CPU time it had had by then
- * @given_ns: how long others ran in its place since crowd_begin()
  * @yields: times it gave way
  * @rests: times it was told to sleep instead
  *
@@ -35,7 +34,6 @@ struct crowd {
 	uint64_t checked_ns;
 	uint64_t switches;
 	uint64_t cpu_ns;
-	uint64_t given_ns;
 	uint64_t yields;
 	uint64_t rests;
 };
@@ -43,7 +41,6 @@ struct crowd {
 /* A wait begins. */
 static inline void crowd_begin(struct crowd *c)
 {
-	c->given_ns = 0;
 	c->began_ns = 0;
 	/* The last one needed no sleep. */
 	if (!c->resting)
