@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a user may see go wrong, and the exit status that scripts see.
 
-0 is success and 1 only a measured regression (--fail-if), so that a script never takes a mistake for a result.
+0 is success and 1 only a measured regression (--fail-if), so that a script never takes a mistake for a result; see docs/exit-codes.md.
 """
 
 import difflib
 
-REGRESSION, USAGE, NOT_MEASURED, INTERRUPTED = 1, 2, 3, 130
+REGRESSION, USAGE, NOT_MEASURED, INCONCLUSIVE, INTERRUPTED = 1, 2, 3, 4, 130
+# For git bisect run: leave this commit out; end the bisection.
+SKIP, ABORT = 125, 129
 # What a shell reports of a program whose reader went away (128 + SIGPIPE).
 READER_GONE = 141
 
@@ -17,6 +19,10 @@ class Refused(Exception):
     Each line of the message is a fault of its own.
     """
     status = USAGE
+
+
+class CommandLine(Refused):
+    """A mistake in the command line itself, which is the same for every commit of a bisection."""
 
 
 class NotMeasured(Refused):
@@ -50,10 +56,10 @@ class Faults:
                 self.add(line)
             return None
 
-    def raise_any(self):
-        """Raise Refused if there was any fault."""
+    def raise_any(self, kind=Refused):
+        """Raise KIND if there was any fault."""
         if self.found:
-            raise Refused("\n".join(self.found))
+            raise kind("\n".join(self.found))
 
 
 def near(word, known):

@@ -26,7 +26,7 @@ class Real(unittest.TestCase):
                                    "--runtime", "0.5", "--ramp", "0.1", "--pairs", "6", "--warmup", "0",
                                    "--fail-if", "lat_mean_us > 10%", "--out", str(out),
                                    env={**os.environ, "FIO_DATAPLANE": str(BUILD)})
-            self.assertIn(done.returncode, (1, 125), done.stderr)
+            self.assertIn(done.returncode, (1, 4), done.stderr)
             found = json.loads((out / "result.json").read_text())["verdict"]
             if found["pairs"] - len(found["left_out"]) < ranks.FEWEST_PAIRS:
                 self.skipTest("the distance between the CPUs changed too often")

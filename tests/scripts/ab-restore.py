@@ -27,7 +27,7 @@ class Restored(unittest.TestCase):
 
     def test_restored_after_a_failure(self):
         failing = {**self.env, "FAKE_FIO": "exit"}
-        for more, status in (((), 3), (("--fail-if", "iops < -2%"), 125)):
+        for more, status in (((), 3), (("--fail-if", "iops < -2%"), 3), (("--fail-if", "iops < -2%", "--bisect"), 125)):
             done = fakes.dataplane(*self.args("--set-a", f"echo set >>{self.log}",
                                               "--restore", f"echo restore >>{self.log}", *more), env=failing)
             self.assertEqual(done.returncode, status)

@@ -11,7 +11,7 @@ import fakes  # noqa: F401
 import numpy as np
 from dataplane_lib.run import pairing
 from dataplane_lib.judge import selftest
-from dataplane_lib.stats import ranks, stopping
+from dataplane_lib.stats import limits, ranks, stopping
 from dataplane_lib.model.study import Arm
 
 
@@ -64,7 +64,7 @@ class Stops(unittest.TestCase):
 
     def test_decided(self):
         """It stops as soon as the condition holds, or cannot; without one at a difference, or within the dead band."""
-        for rule, effect, why in ((stopping.Rule((-1, -2.0)), -8, "the condition holds"), (stopping.Rule((-1, -2.0)), 0, "the condition does not hold"),
+        for rule, effect, why in ((stopping.Rule((limits.Limit("iops", -1, -2.0),)), -8, "the condition holds"), (stopping.Rule((limits.Limit("iops", -1, -2.0),)), 0, "the condition does not hold"),
                                   (stopping.Rule(), 8, "a difference is found"), (stopping.Rule(band=3.0), 0, "the change is within ±3 %")):
             slots, meta, _ = course(0.01, until=rule, effect=effect)
             many = len(counted(slots)) // 2

@@ -51,7 +51,7 @@ class Tree(unittest.TestCase):
 
     def test_one_that_does_not_build(self):
         (self.tree / "Makefile").write_text("all:\n\t@echo no such luck >&2; exit 1\n")
-        for more, status in (((), 3), (("--fail-if", "iops < -2%"), 125)):
+        for more, status in (((), 3), (("--fail-if", "iops < -2%"), 3), (("--fail-if", "iops < -2%", "--bisect"), 125)):
             done = self.ab(*more)
             self.assertEqual(done.returncode, status)
             self.assertIn(f"make -C {self.tree.resolve()}: exit status 2", done.stderr)

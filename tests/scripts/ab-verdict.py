@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an A/B comparison says of runs whose truth is known: verdicts, words, and the status for git bisect."""
+"""What an A/B comparison says of runs whose truth is known: verdicts and words."""
 
 import unittest
 
 import fakes  # noqa: F401
 import numpy as np
-from dataplane_lib.judge import gate, selftest, verdict
+from dataplane_lib.judge import ab, selftest, verdict
 from dataplane_lib.report import verdict_table
 from dataplane_lib.errors import Refused
 
@@ -31,7 +31,7 @@ class Lines(unittest.TestCase):
         found = verdict.of_pairs(*arms(0), "iops").primary
         self.assertEqual(found.word, "~")
         self.assertTrue(found.text.endswith(" ~"), found.text)
-        self.assertRegex(gate.sentence(found), r"No significant difference \(95 % CI -\d\.\d+ % to \+\d\.\d+ %\)")
+        self.assertRegex(ab.sentence(found), r"No significant difference \(95 % CI -\d\.\d+ % to \+\d\.\d+ %\)")
 
     def test_another_primary_metric(self):
         found = verdict.of_pairs(*arms(10), "lat_p50_us")
@@ -115,14 +115,14 @@ class Distance(unittest.TestCase):
         found = verdict.of_pairs(*arms(50, distance=lambda place, i: 100.0 + 400 * place), "iops")
         self.assertEqual({line.word for line in found.lines}, {"?"})
         self.assertIn("no pair is left", found.notes[0])
-        self.assertIn("inconclusive", gate.sentence(found.primary))
+        self.assertIn("inconclusive", ab.sentence(found.primary))
 
 
 class Words(unittest.TestCase):
     def test_too_few_pairs(self):
         found = verdict.of_pairs(*arms(50, 4), "iops")
         self.assertEqual(found.primary.word, "?")
-        self.assertIn("inconclusive, too few pairs", gate.sentence(found.primary))
+        self.assertIn("inconclusive, too few pairs", ab.sentence(found.primary))
         self.assertIn("4 pairs are too few", " ".join(found.notes))
 
     def test_modes_and_drift_are_told(self):
@@ -130,32 +130,6 @@ class Words(unittest.TestCase):
         for kind, word in (({"modes": True}, "two modes"), ({"drift": -30}, "drifted")):
             a, b = ([noise.run(v) for v in values] for values in noise.pairs(12, **kind))
             self.assertIn(word, " ".join(verdict.of_pairs(a, b, "iops").notes))
-
-
-class FailIf(unittest.TestCase):
-    def status(self, text, effect, n=10):
-        condition = gate.fail_condition(text)
-        found = verdict.of_pairs(*arms(effect, n), condition[0])
-        result = {"verdict": {"level": 0.95, "lines": [line.record() for line in found.lines]}}
-        return gate.status(result, condition)
-
-    def test_whole_interval_decides(self):
-        self.assertEqual(self.status("iops < -2%", -8)[0], 1)
-        self.assertEqual(self.status("iops < -2%", 0)[0], 0)
-        self.assertEqual(self.status("iops < -2%", 8)[0], 0)
-        code, text = self.status("iops < -2%", -2)
-        self.assertEqual(code, 125)
-        self.assertIn("both sides", text)
-        self.assertEqual(self.status("lat_mean_us>5 %", -20)[0], 1)
-        self.assertEqual(self.status("lat_mean_us>5 %", 0)[0], 0)
-
-    def test_too_few_are_unresolved(self):
-        self.assertEqual(self.status("iops < -2%", -50, 4)[0], 125)
-
-    def test_refused(self):
-        for text, word in (("iops", "expected METRIC"), ("iops < 2", "expected METRIC"), ("speed < -2%", "unknown metric")):
-            with self.assertRaisesRegex(Refused, word):
-                gate.fail_condition(text)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import unittest
 import fakes  # noqa: F401
 import numpy as np
 from dataplane_lib.judge import selftest
-from dataplane_lib.stats import grid, latency, pooled, ranks, stopping
+from dataplane_lib.stats import grid, latency, limits, pooled, ranks, stopping
 from scipy import stats as scipy_stats
 
 MORE = 10 if os.environ.get("CHECK_FULL") else 1
@@ -159,7 +159,7 @@ class Truth(unittest.TestCase):
             self.assertTrue(at_least(held[1], tries, 0.94), held)
 
     def test_until_resolved(self):
-        tries, used, rule = 60 * MORE, [[], []], stopping.Rule((-1, -2.0))
+        tries, used, rule = 60 * MORE, [[], []], stopping.Rule((limits.Limit("iops", -1, -2.0),))
         for _ in range(tries):
             pairs = self.noise.pairs(100, 0.5)
             used[0].append(selftest.until(stopping.Rule(precision=2.0), pairs)[1])

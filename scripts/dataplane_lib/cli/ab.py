@@ -40,12 +40,10 @@ def add(command):
                      help="pairs of runs, an even number of 6 or more (default: %(default)s)")
     sub.add_argument("--until-resolved", action="store_true",
                      help="continue until --fail-if is decided; without it, until a difference is found or the interval lies within --dead-band")
-    sub.add_argument("--dead-band", metavar="PCT", help="with --until-resolved and no --fail-if: smaller changes do not matter, in %% (default: 1)")
     sub.add_argument("--precision", metavar="PCT",
                      help="continue until the primary metric's interval is at most PCT %% wide (default: only --pairs)")
     sub.add_argument("--budget", metavar="TIME", help="longest time for --until-resolved or --precision, in s, or such as 30m (default: 30m)")
-    sub.add_argument("--fail-if", metavar="'METRIC < PCT%'",
-                     help="exit 1 if true, 0 if not, 125 if unresolved, for git bisect run (default: no condition)")
+    options.add_gate(sub, "; without --fail-if, with --until-resolved, smaller changes do not matter")
     sub.add_argument("--cool-down", default="0", metavar="TIME", help="pause before every run, in s, or such as 500ms (default: %(default)s)")
     sub.add_argument("--warmup", type=units.whole, default=1, metavar="N",
                      help="runs of each arm to discard first (default: %(default)s)")

@@ -1,63 +1,49 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """dataplane ab: two arms that may differ in anything, compared pair by pair."""
 
-import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 
-from .. import files, units
+from .. import units
 from . import options
 from .execute import execute
 from ..judge import gate
 from ..model import ab_arms, jobfile, metrics, server, studyfile, targets
 from ..run import pairing
 from ..stats import ranks, stopping
-from ..errors import Faults, Refused
+from ..errors import CommandLine, Faults
 
 
 def run(args):
     """Compare; returns the exit status."""
-    condition = gate.fail_condition(args.fail_if) if args.fail_if else None
-    plan = _plan(args, condition)
+    plan = _plan(args)
     chosen = _study(args)
     options.apply_seed(chosen, args)
     plan.seed = chosen.seed
     chosen.primary = plan.primary
+    options.apply_gate(chosen, args)
     specs = _arms(chosen, args)
     options.finish(chosen, args)
-    try:
-        trees = [ab_arms.build(spec) for spec in specs]
-        chosen.title = " / ".join(f"{name}: {_told(spec, tree, command)}" for name, spec, tree, command in
-                                  zip("AB", specs, trees, (args.set_a, args.set_b)))
-        about = {"primary": plan.primary, "until": vars(plan.until) if plan.until else None, "set": [args.set_a, args.set_b],
-                 "restore": args.restore, "fail_if": args.fail_if, "stopped": "", "notes": _notes(specs, args)}
-        arms = chosen.arms()
-        states = {arm.name: command for arm, command in zip(arms, (args.set_a, args.set_b)) if command}
-        out = execute(chosen, args, pairing.Pairs(arms, plan, states, args.restore, about))
-    except Refused as err:
-        if condition is None:
-            raise
-        # What does not build or run is neither good nor bad.
-        print(f"dataplane: {err}", file=sys.stderr)
-        return gate.UNRESOLVED
-    if condition is None:
-        return 0
-    code, text = gate.status(files.read_json(out / "result.json"), condition)
-    print(text)
-    return code
+    trees = [ab_arms.build(spec) for spec in specs]
+    chosen.title = " / ".join(f"{name}: {_told(spec, tree, command)}" for name, spec, tree, command in
+                              zip("AB", specs, trees, (args.set_a, args.set_b)))
+    about = {"primary": plan.primary, "until": asdict(plan.until) if plan.until else None, "set": [args.set_a, args.set_b],
+             "restore": args.restore, "fail_if": args.fail_if, "stopped": "", "notes": _notes(specs, args)}
+    arms = chosen.arms()
+    states = {arm.name: command for arm, command in zip(arms, (args.set_a, args.set_b)) if command}
+    return execute(chosen, args, pairing.Pairs(arms, plan, states, args.restore, about))[1]
 
 
-def _plan(args, condition):
+def _plan(args):
     """The Plan that the command line asks for."""
     faults = Faults()
-    primary = args.primary or (condition[0] if condition else "iops")
+    limits = faults.check(gate.parse, args.fail_if, faults.check(options.dead_band, args) or 0.0) or ()
+    primary = args.primary or (limits[0].key if limits else "iops")
     faults.check(metrics.check, primary, f"--primary {primary}")
-    if condition and condition[0] != primary:
-        faults.add(f"--fail-if: {condition[0]} is not the primary metric, {primary}: only that one is not corrected")
     if args.pairs < ranks.FEWEST_PAIRS or args.pairs % 2:
         faults.add(f"--pairs must be an even number of {ranks.FEWEST_PAIRS} or more (is {args.pairs})")
     if args.warmup < 0:
         faults.add(f"--warmup must be 0 or more (is {args.warmup})")
-    until = _until(args, condition, faults)
+    until = _until(args, limits, faults)
     if args.budget and not (args.until_resolved or args.precision):
         faults.add("--budget needs --until-resolved or --precision")
     budget = faults.check(units.seconds, args.budget or "30m", "--budget")
@@ -66,21 +52,20 @@ def _plan(args, condition):
         faults.add("--restore needs --set-a or --set-b")
     if args.program and args.server:
         faults.add("--program and --server exclude each other")
-    faults.raise_any()
+    faults.raise_any(CommandLine)
     return pairing.Plan(max(args.pairs, stopping.FEWEST) if until else args.pairs, until,
-                        budget, args.warmup, cool_down, primary)
+                        budget, args.warmup, cool_down, primary, limits=limits)
 
 
-def _until(args, condition, faults):
+def _until(args, limits, faults):
     """The stopping.Rule that the command line asks for, None where the number of pairs is fixed."""
-    if args.dead_band is not None and (condition or not args.until_resolved):
-        faults.add("--dead-band needs --until-resolved, and no --fail-if")
+    if args.dead_band is not None and not (limits or args.fail_if or args.until_resolved):
+        faults.add("--dead-band needs --fail-if or --until-resolved")
     if args.until_resolved and args.precision is not None:
         faults.add("--until-resolved and --precision exclude each other")
-    band = stopping.DEAD_BAND if args.dead_band is None else _per_cent(args.dead_band, "--dead-band", faults)
     if args.precision is not None:
         return stopping.Rule(precision=_per_cent(args.precision, "--precision", faults))
-    return stopping.Rule(condition[1:] if condition else None, band) if args.until_resolved else None
+    return stopping.Rule(limits, faults.check(options.dead_band, args) or 0.0) if args.until_resolved else None
 
 
 def _per_cent(text, option, faults):

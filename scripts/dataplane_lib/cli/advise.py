@@ -95,7 +95,7 @@ def _check(args, place, stored, arm, advise, waits, wakeup, advice):
     chosen.groups.append({"poll": [advice.policy], **windows})
     chosen.baseline, chosen.repeats = None, args.repeats
     options.finish(chosen, args)
-    made = store.load(execute(chosen, args))
+    made = store.load(execute(chosen, args)[0])
     tried = [(a, *advise.policy_of(a["values"], chosen.server.options)) for a in made.header["arms"]]
     told = advise.plans(waits, lambda these: replay.replay(waits.counts, these, wakeup), wakeup, [(name, int(window)) for _, name, window in tried])
     rows = []

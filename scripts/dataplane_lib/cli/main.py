@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command line of dataplane."""
 
-import io
 import os
 import shlex
 import signal
@@ -9,18 +8,19 @@ import sys
 from pathlib import Path
 
 from .. import files, paths, units
-from . import ab, advise, doctor, match, matrix, options, parser, scale
+from . import ab, advise, doctor, match, matrix, options, parser, scale, status
 from .execute import execute
 from ..host import system
 from ..model import configuration, peers, studyfile
 from ..read import store
-from ..errors import INTERRUPTED, NOT_MEASURED, READER_GONE, Refused
+from ..errors import NOT_MEASURED, Refused
 
 _ABOUT = "Run studies of virtual-disk dataplanes and report them."
 _MORE = """\
 'dataplane COMMAND --help' lists a command's options, --version the version.
-Exit status: 0 success, 1 regression found (ab --fail-if), 2 wrong usage,
-3 could not measure, 130 interrupted; 125 unresolved (ab --fail-if).
+Exit status: 0 success, 1 measured regression (--fail-if), 2 wrong usage,
+3 could not measure, 4 inconclusive (--fail-if), 130 interrupted; others
+under git bisect run: 'dataplane help exit-codes' has all of them.
 
 examples:
   dataplane doctor
@@ -33,6 +33,7 @@ examples:
 
 def _commands():
     out = parser.Commands("dataplane", _ABOUT, _MORE)
+    out.topics["exit-codes"] = status.HELP
     out.group("measure")
     run = out.add("run", "run a study, by its name or a path to a study.toml", _run)
     run.add_argument("study", metavar="STUDY", help="a name that list shows, or a path to a study.toml")
@@ -41,6 +42,7 @@ def _commands():
                      help="also run the arms of the program NAME with the binary at PATH; repeatable (default: none)")
     options.add_factors(run)
     options.add_trace(run)
+    options.add_gate(run)
     options.add_view(run)
     options.add(run, "target options added to the study's, replacing equal ones (default: none)")
     sweep = out.add("sweep", "vary target options or job variables, and compare", _sweep)
@@ -50,6 +52,7 @@ def _commands():
     options.add_program(sweep)
     options.add_factors(sweep)
     options.add_trace(sweep)
+    options.add_gate(sweep)
     options.add_view(sweep)
     options.add(sweep, "the target's options, e.g. '--backend null --delay fixed:20us' (default: a null device without delay)")
     ab.add(out.add)
@@ -65,6 +68,7 @@ def _commands():
                       help="two results, the second against the first: directories, or names under results/")
     both.add_argument("--before", metavar="RESULT", nargs="+", default=[], help="several results of one side, a session each (default: none)")
     both.add_argument("--after", metavar="RESULT", nargs="+", default=[], help="several results of the other side (default: none)")
+    options.add_gate(both)
     both.add_argument("--out", metavar="DIR", help="directory of the report (default: results/DATE-compare-NAME)")
     options.add_view(both)
     shown = out.add("percentiles", "draw latency distributions of arms and results", _percentiles)
@@ -106,7 +110,7 @@ def _run(args):
     chosen = studyfile.load(studyfile.find(args.study), args.short)
     for text in args.peer:
         peers.add(chosen, text)
-    _execute(chosen, args)
+    return _execute(chosen, args)
 
 
 def _sweep(args):
@@ -116,15 +120,16 @@ def _sweep(args):
     chosen.primary = args.primary or chosen.primary
     if args.baseline:
         chosen.baseline = dict(options.pair(p, "--baseline") for p in args.baseline.split(","))
-    _execute(chosen, args)
+    return _execute(chosen, args)
 
 
 def _execute(chosen, args):
+    options.apply_gate(chosen, args)
     options.apply_factors(chosen, args)
     options.apply(chosen, args)
     options.finish(chosen, args)
     configuration.Configurations(chosen).fold()
-    execute(chosen, args)
+    return execute(chosen, args)[1]
 
 
 def _result(text):
@@ -141,11 +146,13 @@ def _report(args):
 
 
 def _compare(args):
-    from ..judge import compare  # scipy takes a while, and other commands have no need of it
+    from ..judge import compare, gate  # scipy takes a while, and other commands have no need of it
     from ..read import digest
     from ..report import terminal, write
     if args.result and (args.before or args.after):
         raise Refused("compare: give two results, or --before and --after")
+    band = options.dead_band(args)
+    gate.parse(args.fail_if, band)
     before, after = args.before or args.result[:1], args.after or args.result[1:]
     if not before or not after or (args.result and len(args.result) != 2):
         raise Refused("compare: two results are needed, or --before RESULT… --after RESULT…")
@@ -155,7 +162,8 @@ def _compare(args):
         raise Refused(f"{twice}: the same result is given twice")
     stored = [store.load(place) for place in places]
     found = [digest.digest(each) for each in stored]
-    combined = compare.compare(found[:len(before)], found[len(before):], places, [each.header.get("job_files") for each in stored])
+    combined = compare.compare(found[:len(before)], found[len(before):], places, [each.header.get("job_files") for each in stored],
+                               args.fail_if, band)
     place = files.result_directory(combined["study"]["name"], args.out)
     combined["command"] = shlex.join(["dataplane", *args.argv])
     by_name, kept = [each.by_name() for each in stored], {}
@@ -165,6 +173,7 @@ def _compare(args):
         kept[run["directory"]] = by_name[n][name]
     write.write(combined, place, kept)
     terminal.show(combined, place, options.view(args))
+    return combined.get("gate", {}).get("status", 0)
 
 
 def _percentiles(args):
@@ -230,36 +239,17 @@ def _stop(_number, _frame):
     raise KeyboardInterrupt
 
 
-def _say(text):
-    """TEXT on stderr, every line with the program's name."""
-    for line in str(text).splitlines():
-        print(f"dataplane: {line}", file=sys.stderr)
-
-
-def main(argv):
-    """Run the command; returns the exit status, see errors.py."""
-    # A name may hold bytes that are not UTF-8, and is printed as it is.
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="surrogateescape")
+def run(argv):
+    """Run the command; returns the exit status, if nothing is raised."""
     signal.signal(signal.SIGTERM, _stop)
     # A terminal that goes away must not keep targets, and what --restore restores, from their end; nohup means go on.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _stop)
-    try:
-        args = _commands().parse(argv, system.version)
-        args.argv = argv
-        return args.run(args) or 0
-    except Refused as err:
-        _say(err)
-        return err.status
-    except KeyboardInterrupt:
-        _say("stopped")
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Our reader went away; nothing may be flushed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return READER_GONE
-    except OSError as err:
-        _say(f"{err.filename + ': ' if err.filename else ''}{err.strerror or err}")
-        return NOT_MEASURED
+    args = _commands().parse(argv, system.version)
+    args.argv = argv
+    return args.run(args)
+
+
+def main(argv):
+    """Run the command; returns the exit status, whatever happens."""
+    return status.guarded(run, argv)

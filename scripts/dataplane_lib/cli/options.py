@@ -7,7 +7,7 @@ from .. import units
 from ..host import rtt
 from ..model import metrics, study, studyfile, targets
 from ..run import client
-from ..errors import Refused
+from ..errors import CommandLine, Refused
 
 JOB_HELP = "an fio job file, or a study whose job, variables and target are taken: a path, or a name that list shows"
 
@@ -80,6 +80,35 @@ def wakeup(text, pinning):
     if not given:
         raise Refused(f"--wakeup {text}: expected a time such as 5us")
     return given
+
+
+def add_gate(sub, until=""):
+    """Give SUB the limits that scripts ask about."""
+    sub.add_argument("--fail-if", action="append", default=[], metavar="'METRIC < LIMIT'",
+                     help="exit 1 if true, 0 if not, 4 if inconclusive. LIMIT is a change against the baseline, such as -2%% or +5%%, or a figure of the arm itself, such as "
+                     "200us; repeatable, and then judged together (default: none)")
+    sub.add_argument("--dead-band", metavar="PCT",
+                     help=f"changes by so much beyond a limit, in %% points, are let pass{until}; of a figure, in %% of the limit (default: 1)")
+    sub.add_argument("--bisect", action="store_true",
+                     help="exit statuses for git bisect run: 125 if nothing could be measured or decided, 129 for mistakes (default: if that is found to be the caller)")
+    sub.add_argument("--no-bisect", action="store_true", help="the usual exit statuses under git bisect run too")
+
+
+def apply_gate(chosen, args):
+    """What add_gate() took, applied to CHOSEN; returns the Limits."""
+    from ..judge import gate  # scipy takes a while, and --help has no need of it
+    chosen.fail_if, chosen.dead_band = args.fail_if, dead_band(args)
+    return gate.parse(chosen.fail_if, chosen.dead_band)
+
+
+def dead_band(args, usual=1.0):
+    """The dead band, a number of per cent of 0 or more."""
+    if args.dead_band is None:
+        return usual
+    value = units.number(args.dead_band.rstrip("% "))
+    if value is None or value < 0:
+        raise CommandLine(f"--dead-band {args.dead_band}: expected a number of per cent, 0 or more")
+    return value
 
 
 def add_view(sub):

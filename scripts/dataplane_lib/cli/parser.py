@@ -38,7 +38,7 @@ class Commands:
 
     def __init__(self, prog, description, epilog):
         self.prog, self.description, self.epilog = prog, description, epilog
-        self.groups, self.parsers, self.texts = [], {}, {}
+        self.groups, self.parsers, self.texts, self.topics = [], {}, {}, {}
 
     def group(self, title):
         """The commands that come next stand under TITLE."""
@@ -63,9 +63,11 @@ class Commands:
 
     def parse(self, argv, version):
         """(the command's parser, its arguments); --help, --version and mistakes end the program."""
-        if not argv or argv[0] in ("-h", "--help", "help"):
+        if not argv or argv[0] in ("-h", "--help", "help") and len(argv) < 2:
             print(self.help())
             sys.exit(0)
+        if argv[0] in ("-h", "--help", "help"):
+            self._help_on(argv[1])
         if argv[0] == "--version":
             print(version())
             sys.exit(0)
@@ -79,6 +81,16 @@ class Commands:
         if faults:
             parser.exit(USAGE, "".join(f"{parser.prog}: {text}\n" for text in faults))
         return parser.parse_args(rest)
+
+    def _help_on(self, name):
+        """Print what there is about a topic or a command, and end."""
+        if name in self.topics:
+            print(self.topics[name], end="")
+            sys.exit(0)
+        if name not in self.parsers:
+            self._fail(f"unknown command or topic {name}{near(name, [*self.parsers, *self.topics])}")
+        self.parsers[name].print_help()
+        sys.exit(0)
 
     def _fail(self, text):
         sys.stderr.write(f"{self.prog}: {text}; --help lists what there is\n")

@@ -10,7 +10,7 @@ import os
 import statistics
 
 from .. import units
-from . import stages, words
+from . import gate, stages, words
 from ..model import guest_arm, metrics
 from ..stats import grid
 from ..errors import NotMeasured, Refused
@@ -22,10 +22,10 @@ _SETTINGS = ("job", "program", "options", "command", "variables", "runtime", "ra
 WITHIN = "within these sessions"
 
 
-def compare(before, after, places, jobs):
+def compare(before, after, places, jobs, fail_if=(), dead_band=1.0):
     """A digest that compares the results AFTER with BEFORE (lists of digests); PLACES are their directories, JOBS their job files, in that order.
 
-    Each of its runs says in "session" which of PLACES it is from.
+    Each of its runs says in "session" which of PLACES it is from. FAIL_IF are limits that are held against it.
     """
     before, after = _one_name(before, after)
     results = [*before, *after]
@@ -43,6 +43,8 @@ def compare(before, after, places, jobs):
     out["verdict"] = {"level": grid.LEVEL, "within": not several, "sentences": _sentences(before, after, arms, lines, several),
                       "arms": [{"name": arm, "lines": each} for arm, each in zip(arms, lines)]}
     stages.judge(out)
+    if fail_if:
+        gate.hold_sessions(out, fail_if, dead_band, lambda key: _sides(before, after, arms, key))
     return out
 
 
@@ -86,6 +88,12 @@ def _keys(primary):
 def _values(result, arm, key):
     found = {r["repeat"]: r["metrics"].get(key) for r in result["runs"] if r["arm"] == arm}
     return {repeat: value for repeat, value in found.items() if value is not None}
+
+
+def _sides(before, after, arms, key):
+    """{arm: (figures before, figures after)} of the metric KEY, a figure a session; arms of which one side has none are left out."""
+    found = {arm: tuple(gate.medians(_values(r, arm, key) for r in results) for results in (before, after)) for arm in arms}
+    return {arm: both for arm, both in found.items() if all(both)}
 
 
 def _changes(before, after, arms, key):
@@ -228,7 +236,7 @@ def _combined(before, after, arms, places, changes):
                steal_percent=max(r["steal_percent"] for r in results),
                rtt_ns=one["rtt_ns"] if all(r["rtt_ns"] == one["rtt_ns"] for r in results) else None,
                warnings=[f"{name}: {text}" for name, side in zip(names, (before, after)) for r in side for text in r["warnings"]])
-    for key in ("ab", "grid", "told", "stages", "seed", "match", "matrix"):
+    for key in ("ab", "gate", "grid", "told", "stages", "seed", "match", "matrix"):
         out.pop(key, None)
     return out
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats as _scipy
 
 from . import verdict
-from ..stats import doubts, grid, latency, pooled, ranks, stopping
+from ..stats import doubts, grid, latency, limits, pooled, ranks, stopping
 
 # A rate is wrong when chance would give it less often than this.
 _CHANCE = 1e-3
@@ -243,7 +243,8 @@ def until(rule, pairs, start=10):
     while True:
         found = ranks.paired(a[:n], b[:n], rule.level)
         following = stopping.next_look(n) if rule.precision is None else n + 2
-        if rule.decided(found) or following > len(a):
+        over = rule.settled({one.key: (a[:n], b[:n]) for one in rule.limits}) if rule.limits else rule.decided(found)
+        if over or following > len(a):
             return found, n
         n = following
 
@@ -256,7 +257,7 @@ def _until(noise, times):
             hits = sum(until(rule, noise.pairs(60, **kind))[0].resolved for _ in range(times))
             name = {"every": ", every fourth run 5 % down", "related": ", autocorrelated", "drift": ", drifting 10 %"}.get(next(iter(kind), ""), "")
             yield Row(f"equal arms{name}, {what}: found", hits, times, at_most=0.05)
-    rule = stopping.Rule((-1, -2.0))
+    rule = stopping.Rule((limits.Limit("iops", -1, -2.0),))
     for effect, wrong in ((-2.0, "decided wrongly"), (0.0, "decided wrongly")):
         ends = [until(rule, noise.pairs(60, effect))[0] for _ in range(times)]
         hits = sum(f.high < -2.0 for f in ends)

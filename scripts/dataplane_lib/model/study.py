@@ -57,6 +57,7 @@ class Study:
     tells it, where it does so in a way of its own (report.write.FORMS); FILL has the file hold
     data, which it does unless holes were asked for: a hole is read without I/O by some servers; CLIENTS are the fio servers that get the job (client.py).
     SEED is what the order of runs is drawn from. With TRACE both sides write down what happens to requests, as far as they are ours.
+    FAIL_IF are the limits of --fail-if as they were given, DEAD_BAND is theirs.
     """
     name: str
     job: Path
@@ -87,6 +88,8 @@ class Study:
     source: Path | None = None
     skipped: list = field(default_factory=list)
     trace: bool = False
+    fail_if: list = field(default_factory=list)
+    dead_band: float = 1.0
     seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
 
     def arms(self):

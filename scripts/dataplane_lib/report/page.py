@@ -33,7 +33,7 @@ def write(result, pictures, path):
 def render(result, pictures, place):
     """The page's text: conclusions, one picture, then the rest; PLACE is where it will be, and what is there is linked."""
     study = result["study"]
-    return _rendered("page.html.j2", **_titled(study, result.get("has_target", True)), conclusions=_sentences(summary.sentences(result)),
+    return _rendered("page.html.j2", **_titled(study, result.get("has_target", True)), conclusions=_sentences(result.get("gate", {}).get("sentences", []) + summary.sentences(result)),
                      warnings=_sentences(result["warnings"]), tables=_tables(result), look_for=[p for p in study["look_for"].split("\n\n") if p],
                      pictures=[picture.Picture(one.caption, Markup(one.svg)) for one in pictures],
                      settings=_facts(_settings(result)), host=_facts(result["host"]), command=result["command"], versions=_versions(result),

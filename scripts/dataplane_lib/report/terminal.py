@@ -45,6 +45,7 @@ def show(result, place, view=View()):
     for one in _tables(result, view):
         out += [*lines(one, None if view.wide else WIDTH), ""]
     out += _verdict(summary.sentences(result), view)
+    out += [line for text in result.get("gate", {}).get("sentences", ()) for line in _wrapped(text, "* ")]
     out += _warnings([w for w in result["warnings"] if w not in result.get("compared", ())], view)
     if view.verbose and result["rtt_ns"]:
         out.append(f"  cache-line round trip between CPUs {result['cpus']['fio']} and {result['cpus']['target']}: {result['rtt_ns']:.0f} ns (median)")

@@ -5,7 +5,7 @@ import importlib
 from contextlib import suppress
 
 from .. import files
-from ..judge import arms, stages
+from ..judge import arms, gate, stages
 from ..read import digest, store
 from . import page, plot, table, terminal
 from ..errors import Refused
@@ -30,7 +30,7 @@ def refused(place, meta):
 
 
 def report(place, view=terminal.View()):
-    """Write every form of the report on the result in PLACE, and print it as VIEW says. One of many raw files is put into one file first."""
+    """Write every form of the report on the result in PLACE, print it as VIEW says, and return the digest. One of many raw files is put into one file first."""
     try:
         stored = store.load(place)
         result = digest.digest(stored)
@@ -42,13 +42,15 @@ def report(place, view=terminal.View()):
     if not (place / store.FILE).exists():
         store.write(stored)
     if "ab" in result:
-        from ..judge import gate  # scipy takes a while, and other reports have no need of it
-        gate.judge(result, stored)
+        from ..judge import ab  # scipy takes a while, and other reports have no need of it
+        ab.judge(result, stored)
     else:
         arms.judge(result)
     stages.judge(result)
+    gate.hold(result, stored)
     form = result["study"].get("form")
     if form:
         importlib.import_module(f"dataplane_lib.{FORMS[form]}").tell(result)
     write(result, place, stored.by_name())
     terminal.show(result, place, view)
+    return result

@@ -19,7 +19,7 @@ class Plan:
     """How many PAIRS; or, where UNTIL is a stopping.Rule, until that has decided, for BUDGET seconds at most.
 
     WARMUP runs of each arm come first and do not count; COOL_DOWN seconds pass before every run. The order of each pair
-    is drawn from SEED.
+    is drawn from SEED. LIMITS are those of --fail-if.
     """
     pairs: int
     until: stopping.Rule | None
@@ -28,6 +28,7 @@ class Plan:
     cool_down: float
     primary: str
     seed: int = 0
+    limits: tuple = ()
 
     @property
     def level(self):
@@ -66,8 +67,9 @@ class Pairs(Course):
                 for slot in self._pair(pairs, False):
                     yield slot
                     run = load_run(result / "raw" / slot.directory, meta["cpus"])
-                    if run.metrics[self.plan.primary] is None:
-                        raise RunFailed(f"{slot.arm.name}, run {slot.number}: gives no figure for {self.plan.primary}")
+                    for key in self._keys():
+                        if run.metrics[key] is None:
+                            raise RunFailed(f"{slot.arm.name}, run {slot.number}: gives no figure for {key}")
                     runs[slot.arm.name].append(run)
             meta["study"]["repeats"] = pairs
             if pairs >= target:
@@ -83,6 +85,10 @@ class Pairs(Course):
             yield Slot(self._number, arm, repeat, warmup, place)
             self._number += 1
 
+    def _keys(self):
+        """The metrics that every run has to have."""
+        return {self.plan.primary, *(one.key for one in self.plan.limits)}
+
     def _more(self, runs, pairs, took):
         """(how many pairs to go on to, 0 to stop; why it stopped)."""
         a, b = runs
@@ -93,8 +99,9 @@ class Pairs(Course):
             done = usable >= self.plan.pairs or 2 * pairs >= 3 * self.plan.pairs
             return (0 if done else pairs + 2), ""
         if usable:
-            near = [[r.metrics[self.plan.primary] for i, r in enumerate(arm, 1) if i not in left] for arm in (a, b)]
-            why = self.plan.until.decided(ranks.paired(*near, self.plan.level))
+            near = {key: [[r.metrics[key] for i, r in enumerate(arm, 1) if i not in left] for arm in (a, b)] for key in self._keys()}
+            why = (self.plan.until.settled(near) if self.plan.until.limits else
+                   self.plan.until.decided(ranks.paired(*near[self.plan.primary], self.plan.level)))
             if why:
                 return 0, f"stopped after {pairs} pairs: {why}"
         target = stopping.next_look(pairs) if self.plan.until.precision is None else pairs + 2

@@ -108,7 +108,7 @@ def _signed_p(d):
     return float(min(1.0, 2 * tail[min(up, total - up)]))
 
 
-def _centre(d, level):
+def centre(d, level):
     """(middle, low, high, true level): the shifts of D that the signed-rank test does not reject.
 
     The test changes its mind only where two differences, or one by itself, are as far from the shift on
@@ -152,7 +152,7 @@ def paired(a, b, level=LEVEL):
     if len(x) != len(y) or not len(x):
         raise ValueError("pairs want as many runs of A as of B, and one at least")
     d = y - x
-    middle, low, high, true = _centre(d, level)
+    middle, low, high, true = centre(d, level)
     found = Comparison(kind, _back(kind, middle), _back(kind, low), _back(kind, high),
                        _signed_p(d), len(d), true, level, 2.0 ** (1 - len(d)))
     if true < level:

@@ -8,7 +8,7 @@ level (Pocock 1977, "Group sequential methods", Biometrika 64:191); `dataplane s
 
 from dataclasses import dataclass
 
-from . import ranks
+from . import limits, ranks
 
 # Of each look; with up to a dozen of them, from 8 to 100 pairs, the level of all is 95 %.
 LEVEL = 0.99
@@ -27,11 +27,11 @@ def next_look(pairs):
 
 @dataclass
 class Rule:
-    """What ends the runs: CONDITION is (-1 or +1, limit in %) of --fail-if or None, BAND the dead band, PRECISION a width in %, or None.
+    """What ends the runs: LIMITS are those of --fail-if, BAND the dead band without any, PRECISION a width in %, or None.
 
-    With none of CONDITION and PRECISION an interval without 0 decides, or one within the band.
+    With none of LIMITS and PRECISION an interval without 0 decides, or one within the band.
     """
-    condition: tuple | None = None
+    limits: tuple = ()
     band: float = DEAD_BAND
     precision: float | None = None
 
@@ -40,18 +40,18 @@ class Rule:
         """The confidence of the interval at each look."""
         return LEVEL if self.precision is None else LEVEL_PRECISION
 
+    def settled(self, pairs):
+        """Why PAIRS, {metric: (A's figures, B's)}, end it where there are limits: a few words, empty where they do not."""
+        level = limits.each_level(self.level, len(self.limits))
+        found = limits.together(limits.of_pairs(one, *pairs[one.key], level).verdict for one in self.limits)
+        return {limits.PASSED: "the condition holds", limits.KEPT: "the condition does not hold"}.get(found, "")
+
     def decided(self, found):
-        """Why FOUND, a ranks.Comparison at this level, ends it: a few words, empty where it does not."""
+        """Why FOUND, a ranks.Comparison at this level, ends it where there are none: a few words, empty where it does not."""
         if found.kind != "ratio" or not found.enough:
             return ""
         if self.precision is not None:
             return f"the interval is {found.width:.2g} % wide, at most {self.precision:g} %" if found.width <= self.precision else ""
-        if self.condition:
-            side, limit = self.condition
-            near, far = (found.low, found.high) if side < 0 else (found.high, found.low)
-            if side * (far - limit) > 0:
-                return "the condition holds"
-            return "the condition does not hold" if side * (near - limit) <= 0 else ""
         if found.resolved:
             return "a difference is found"
         return f"the change is within ±{self.band:g} %" if -self.band <= found.low and found.high <= self.band else ""
