@@ -17,6 +17,7 @@ probes()
 		$1 == "Arguments:" { print name, NF - 1 }' | sort -u
 }
 
+# shellcheck disable=SC2016 # the backquotes are the page's
 sed -n 's/^| `\([a-z_]*\)(\([^)]*\))` | \([a-z]*\) |.*/\3 \1 \2/p' "$SRC/docs/traces.md" |
 	awk '{ print $1, $2, NF - 2 }' | sort >listed
 [ "$(wc -l <listed)" = 14 ] || fail "docs/traces.md lists $(wc -l <listed) probes"
