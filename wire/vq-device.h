@@ -36,6 +36,7 @@ struct vq_chain {
  * @last_avail_idx: next available entry to take
  * @used_idx: next used entry to fill
  * @shadow_avail_idx: split: available index as last read from the ring
+ * @expected: where the next request will probably be read from, see vq_device_prefetch()
  * @split: the three parts of a split ring
  * @packed: the parts of a packed ring; @first_tail is the used descriptor that publishes the
  *	batch, kept back until then
@@ -48,6 +49,7 @@ struct vq_device {
 	unsigned int last_avail_idx;
 	unsigned int used_idx;
 	unsigned int shadow_avail_idx;
+	const void *expected;
 	union {
 		struct {
 			struct vring_desc *desc;
@@ -381,7 +383,25 @@ static inline int vq_packed_pop(struct vq_device *d, const struct guest_memory *
 static inline int vq_device_pop(struct vq_device *d, const struct guest_memory *mem,
 				struct vq_chain *c)
 {
-	return d->notify.is_packed ? vq_packed_pop(d, mem, c) : vq_split_pop(d, mem, c);
+	int ret = d->notify.is_packed ? vq_packed_pop(d, mem, c) : vq_split_pop(d, mem, c);
+
+	if (ret > 0)
+		d->expected = c->iov[0].iov_base;
+	return ret;
+}
+
+/**
+ * vq_device_prefetch - fetch what the next request will probably be read from
+ * @d: the queue, in which there is none
+ *
+ * Fetch it along with the line that shows the request, which has just been looked at: read one
+ * after the other, they would be two ways between the CPUs. A driver that sends one request at a
+ * time, and for it reuses the one it has got back last, as ours and others do, has the header, and
+ * ours its table too, in the same line again. Fetching what is not there any more is harmless.
+ */
+static inline void vq_device_prefetch(const struct vq_device *d)
+{
+	__builtin_prefetch(d->expected);
 }
 
 static inline void vq_split_push(struct vq_device *d, uint16_t head, uint32_t written)

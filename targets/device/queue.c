@@ -262,6 +262,7 @@ static void take_requests(struct queue *q)
 	if (ret < 0)
 		fail(q, ret);
 	publish(q);
+	q->one_by_one = taken == 1;
 	hist_add(&q->it->channel->stats.batch, taken);
 }
 
@@ -274,6 +275,8 @@ static bool queue_poll(struct event_source *s, uint64_t now)
 		return false;
 	if (unlikely(q->resubmits) || vq_device_has_avail(&q->ring))
 		return true;
+	if (q->one_by_one)
+		vq_device_prefetch(&q->ring);
 	call_if_needed(q);
 	return false;
 }

@@ -28,6 +28,7 @@ struct queue_request {
  *	every request needs
  * @inflight: record to keep of what is in flight, NULL without one
  * @resubmits: there may be requests of an earlier device that are to come first
+ * @one_by_one: the last turn found a single request, so that the next is probably like it
  * @recover: the record may be an earlier device's, who left requests
  * @call_blocks: writing to @call_fd while its counter is full would block the iothread
  * @guarded: the driver shares @call_fd and may make it block
@@ -55,6 +56,7 @@ struct queue {
 	struct trace_ring *trace;
 	struct vq_inflight *inflight;
 	bool resubmits;
+	bool one_by_one;
 	bool recover;
 	bool call_blocks;
 	bool guarded;
