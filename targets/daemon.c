@@ -12,7 +12,6 @@
 #include "base/parse.h"
 #include "targets/client-lines.h"
 #include "targets/daemon.h"
-#include "targets/run.h"
 
 /* How long a command and what it has started may take to end when told to, in ns. */
 #define COMMAND_ENDS_NS		UINT64_C(30000000000)

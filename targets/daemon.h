@@ -4,7 +4,7 @@
 #define TARGETS_DAEMON_H
 
 #include "targets/backend/channel.h"
-#include "targets/run-family.h"
+#include "targets/run.h"
 #include "targets/target-options.h"
 #include "wire/trace.h"
 

@@ -3,7 +3,9 @@
 #ifndef TARGETS_RUN_H
 #define TARGETS_RUN_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /**
@@ -12,8 +14,9 @@
  * @len:	Size of @path in bytes
  *
  * The directory is made with mode 0700 under $TMPDIR, or /tmp where that is
- * unset or too long for a socket's path. It is removed, if still there, when
- * the process ends, even if that is killed.
+ * unset or too long for a socket's path. It stays locked (flock(2)) for as long
+ * as the process lives; those that nobody has locked, as their target was
+ * killed, are removed.
  *
  * Return: 0 or negative errno
  */
@@ -57,5 +60,29 @@ int run_pidfd(pid_t pid);
  * would say), or negative errno
  */
 int run_status(pid_t pid);
+
+/* A process, which its number alone names only as long as it is there */
+struct family_member {
+	pid_t pid;
+	uint64_t start;
+};
+
+/**
+ * struct family - what has been started since family_init()
+ * @before: children that were there already, which are somebody else's
+ * @nr_before: how many
+ * @told: those that have been sent their signal
+ * @nr_told: how many
+ */
+struct family {
+	struct family_member *before;
+	unsigned int nr_before;
+	struct family_member *told;
+	unsigned int nr_told;
+};
+
+int family_init(struct family *f);
+unsigned int family_signal(struct family *f, int sig);
+void family_free(struct family *f);
 
 #endif /* TARGETS_RUN_H */

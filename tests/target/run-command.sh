@@ -116,14 +116,29 @@ sh -c 'sleep 67 & echo $! >before; exec "$0" --run "sleep 66 & echo \$! >pids.le
 ended || fail "left behind by the end: $(cat pids.left)"
 kill "$(cat before)" || fail "killed what it has not started"
 [ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"
-# Not even by one that is killed.
-"$target" --run 'echo ready; exec sleep 60' >ready.KILL &
+# One that is killed takes its command along, no process waits to tidy up after it, and its directory goes with the
+# next one, which leaves those alone that are in use.
+"$target" --run 'echo ready >other; exec sleep 60' &
+other=$!
+cleanup_fn kill -KILL $other
+wait_for 10 grep -qs ready other
+in_use=$(ls tmp)
+"$target" --run 'echo $$ >pids.killed; exec sleep 60' &
 pid=$!
-wait_for 10 grep -qs ready ready.KILL
+wait_for 10 [ -s pids.killed ]
+[ "$(find tmp -mindepth 1 -maxdepth 1 | wc -l)" = 2 ] || fail "two targets have $(ls tmp)"
 kill -KILL $pid
 wait $pid || true
-wait_for 10 rmdir tmp || fail "left behind by SIGKILL: $(ls tmp)"
-mkdir tmp
+wait_for 10 ended || fail "SIGKILL leaves $(cat pids.killed)"
+mkdir "tmp/fio-dataplane-run-kept00"
+touch "tmp/fio-dataplane-run-kept00/socket"
+"$target" --run true
+[ "$(echo tmp/*)" = "$(printf '%s\n' "tmp/$in_use" tmp/fio-dataplane-run-kept00 | sort | paste -sd ' ')" ] ||
+	fail "after SIGKILL and another run: $(ls tmp), of which $in_use is in use"
+[ -S "tmp/$in_use/socket" ] || fail "the socket of another target is gone"
+rm -r tmp/fio-dataplane-run-kept00
+stop $other || true
+[ -z "$(ls tmp)" ] || fail "left behind: $(ls tmp)"
 got=0
 TMPDIR=$PWD/nowhere "$target" --run true 2>err || got=$?
 [ $got = 1 ] || fail "no TMPDIR gave $got"
