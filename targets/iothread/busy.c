@@ -4,8 +4,11 @@
  * pass would be most of a request's time. So those that have been idle for HOT_NS are cold: a pass
  * looks at all others, and at a few of these, in turn. A cold source is looked at
  *
- * - within COLD_PASSES passes, which is what counts while the thread has nothing to do;
- * - within 2 x COLD_NS, plus one turn, however long the turns of the others are.
+ * - within 2 x COLD_PASSES passes, which is what counts while the thread has nothing to do;
+ * - within 4 x COLD_NS, plus one turn, however long the turns of the others are.
+ *
+ * It is half of that while no source becomes hot or cold: one that does may send another one from
+ * where its turn was next to where its turn has been.
  *
  * With work it is hot at once. Up to FEW_SOURCES sources are never cold.
  */
