@@ -131,6 +131,23 @@ class Truth(unittest.TestCase):
         show("one of 16 arms +10 %, cv 3 %, 3 repeats: found", *(percent(h, tries) for h in hits), ">= 70 %")
         self.assertTrue(at_least(hits[1], tries, 0.7), hits)
 
+    def test_a_steady_arm_among_restless_ones(self):
+        """Most arms are 1 to 8 % apart from run to run; the two that are compared are 1 %."""
+        rng, asked = self.noise.rng, [(str(i), "0") for i in range(1, 12)]
+        for effect in (15, 0):
+            tries, hits = 100 * MORE, [0, 0]
+            for _ in range(tries):
+                spread = 0.03 * np.exp(rng.normal(0, 1, 12))
+                spread[:2] = 0.01
+                figures = 1e5 * np.exp(spread[:, None] * rng.standard_normal((12, 3)))
+                figures[1] *= 1 + effect / 100
+                table = {str(i): dict(enumerate(row.tolist())) for i, row in enumerate(figures)}
+                hits[0] += any(apart(table, arm) for arm, _ in asked[:1 if effect else None])
+                changes = grid.judge(table, asked).changes
+                hits[1] += changes["1", "0"].resolved if effect else any(c.resolved for c in changes.values())
+            show(f"12 arms x 3 of unlike spread, a steady one +{effect} %: found", *(percent(h, tries) for h in hits), ">= 70 %" if effect else "<= 5 %")
+            self.assertTrue(at_least(hits[1], tries, 0.7) if effect else at_most(hits[1], tries, 0.06), hits)
+
     def test_intervals_say_what_verdicts_say(self):
         for seed in range(50):
             noise = selftest.Noise(np.random.default_rng(seed))

@@ -22,6 +22,11 @@ _LEAST_SD = 1e-4
 _FEWEST_FOR_ROUNDS, _LEFT, _HELPS = 8, 8, 0.5
 # With two runs an arm so few arms cannot know whether runs fall into two modes: what they rule out is said, and no difference is found.
 _UNDECIDED = 3
+# Two runs an arm know no more than so many degrees of freedom of how far runs are apart, however many arms there are: of outliers they
+# see few and are hit by all.
+_TWO_RUNS = 6.0
+# An arm's variance is at least this share of the grid's, and more the more the arms are alike (d0/(d0 + 1), d0 being the grid's degrees of freedom).
+_FLOOR = 0.5
 # The quantile that the spread of the arms' variances is held against: its middle for so many degrees of freedom, below that for fewer.
 _CAUTION, _FULL_GRID = 0.5, 30
 
@@ -136,21 +141,24 @@ class _Model:
         self.var, self.total_df = self._moderated()
 
     def _moderated(self):
-        """(variances, degrees of freedom) drawn towards the grid's, and never below it.
+        """(variances, degrees of freedom) drawn towards the grid's, and never far below it.
 
         That the runs of an arm happen to agree is no proof that it is a steady one: where runs fall into two modes, three of them are
-        in the same one every fourth time.
+        in the same one every fourth time. Where arms differ in how steady they are, a steady one has half of the grid's variance.
         """
         most = max(float(self.df.sum()), 1e-9)
         if self.pairs:
             # What happens to each fourth run, say, makes two runs of an arm alike more often than chance does.
             most = min(most, 1.0)
+        elif self.n.max() <= 2:
+            most = min(most, _TWO_RUNS)
         if math.isinf(self.prior_df):
             return np.full(len(self.n), self.prior_var), np.full(len(self.n), most)
         total = self.df + self.prior_df
         weighted = self.df * np.where(self.n > 1, self.own, 0.0) + self.prior_df * self.prior_var
         # All arms together have no more degrees of freedom than their runs.
-        return np.maximum(weighted / np.maximum(total, 1e-9), self.prior_var), np.minimum(total, most)
+        floor = self.prior_var if self.pairs else max(_FLOOR, self.prior_df / (self.prior_df + 1)) * self.prior_var
+        return np.maximum(weighted / np.maximum(total, 1e-9), floor), np.minimum(total, most)
 
     def differences(self, arm, base):
         """(differences of rows ARM and BASE, runs of both), from the rounds that both have where those are two or more.
