@@ -80,7 +80,7 @@ class CommandLine(unittest.TestCase):
             for word, *more in (("--pairs must be an even number of 6 or more (is 7)", "--pairs", "7"), ("--pairs must be an even number of 6 or more (is 4)", "--pairs", "4"), ("--budget", "--budget", "5m"),
                                 ("--restore", "--restore", "true"), ("--precision", "--precision", "soon"),
                                 ("--fail-if", "--fail-if", "x"), ("--dead-band", "--dead-band", "1"), ("--primary", "--primary", "speed"),
-                                ("exclude", "--program", "a", "--server", "b $socket"), ("--ramp", "--ramp", "1"),
+                                ("exclude", "--program", "a", "--server", "b $socket"),
                                 ("--cool-down", "--cool-down", "later"), ("expected NAME=VALUE", "--set", "b")):
                 self.refused(word, *usual, "--set", "bs=4k", *more)
 

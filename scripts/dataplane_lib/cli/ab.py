@@ -4,7 +4,7 @@
 import argparse
 
 from .. import units
-from . import options
+from . import options, own_job
 
 _HELP = """\
 what an arm may be, any of it together:
@@ -49,6 +49,7 @@ def add(command):
                      help="runs of each arm to discard first (default: %(default)s)")
     sub.add_argument("--server", metavar="'COMMAND'", help="any other server for both arms, as command in a study.toml (default: our target)")
     options.add_program(sub)
+    own_job.add(sub)
     options.add_trace(sub)
     options.add_view(sub)
     options.add(sub, "target options of both arms (default: none)")

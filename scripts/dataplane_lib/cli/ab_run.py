@@ -4,7 +4,7 @@
 from dataclasses import asdict, replace
 
 from .. import units
-from . import options
+from . import options, own_job
 from .execute import execute
 from ..judge import gate
 from ..model import ab_arms, jobfile, metrics, server, studyfile, targets
@@ -16,12 +16,13 @@ from ..errors import CommandLine, Faults
 def run(args):
     """Compare; returns the exit status."""
     plan = _plan(args)
-    chosen = _study(args)
+    specs = [ab_arms.parse(getattr(args, arm), f"--{arm}") for arm in "ab"]
+    chosen = _study(args, specs)
     options.apply_seed(chosen, args)
     plan.seed = chosen.seed
     chosen.primary = plan.primary
     options.apply_gate(chosen, args)
-    specs = _arms(chosen, args)
+    _arms(chosen, args, specs)
     options.finish(chosen, args)
     trees = [ab_arms.build(spec) for spec in specs]
     chosen.title = " / ".join(f"{name}: {_told(spec, tree, command)}" for name, spec, tree, command in
@@ -76,19 +77,26 @@ def _per_cent(text, option, faults):
     return value
 
 
-def _study(args):
-    """The job with what both arms share."""
+def _study(args, specs):
+    """The job with what both arms share; SPECS are theirs."""
     chosen = studyfile.lent(args.job, args.program)
     chosen.name = f"ab-{chosen.name.removesuffix('.fio')}"
     if args.server:
         chosen.server = server.Server().changed({"command": args.server}, "--server")
-    options.apply(chosen, args)
+    names = [name for spec in specs for name in spec.names if name not in ab_arms.NO_VALUES]
+    served = any(spec.options or {"program", "command", "options"} & spec.names.keys() for spec in specs)
+
+    def fit(chosen, args, names):
+        for spec in specs:
+            if "job" in spec.names:
+                spec.names["job"] = str(own_job.adapt(chosen, args, names, studyfile.find_job(spec.names["job"]), served=served))
+        return own_job.adapt(chosen, args, names, served=served)
+    options.apply(chosen, args, names, fit)
     return chosen
 
 
-def _arms(chosen, args):
-    """Give CHOSEN the two arms; returns their Specs."""
-    specs = [ab_arms.parse(getattr(args, arm), f"--{arm}") for arm in "ab"]
+def _arms(chosen, args, specs):
+    """Give CHOSEN the two arms, which SPECS are of."""
     jobs = [studyfile.find_job(s.names["job"]) if "job" in s.names else chosen.job for s in specs]
     tables = []
     for arm, spec, job in zip("ab", specs, jobs):
@@ -101,7 +109,6 @@ def _arms(chosen, args):
             tables[-1].setdefault("program", serving.program)
     chosen.choices = {"arm": dict(zip("AB", tables))}
     chosen.factors = {"arm": ["A", "B"]}
-    return specs
 
 
 def _told(spec, tree, command):

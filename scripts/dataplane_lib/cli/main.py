@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from .. import files, paths, units
-from . import ab, advise, doctor, match, matrix, options, parser, scale, status
+from . import ab, advise, doctor, match, matrix, options, own_job, parser, scale, status
 from .execute import execute
 from ..host import system
 from ..model import configuration, peers, studyfile
@@ -40,6 +40,8 @@ def _commands():
     run.add_argument("--short", action="store_true", help="the study's short form ([short] in study.toml)")
     run.add_argument("--peer", action="append", default=[], metavar="NAME=PATH",
                      help="also run the arms of the program NAME with the binary at PATH; repeatable (default: none)")
+    run.add_argument("--job", metavar="JOB", help="an fio job file to run in the place of the study's, whose question and target stay (default: the study's)")
+    own_job.add(run)
     options.add_factors(run)
     options.add_trace(run)
     options.add_gate(run)
@@ -50,6 +52,7 @@ def _commands():
     sweep.add_argument("--baseline", metavar="NAME=VALUE[,…]", help="the arm to compare with, e.g. poll=off (default: the first)")
     options.add_primary(sweep, "iops, or that of the study")
     options.add_program(sweep)
+    own_job.add(sweep)
     options.add_factors(sweep)
     options.add_trace(sweep)
     options.add_gate(sweep)
@@ -110,7 +113,11 @@ def _run(args):
     chosen = studyfile.load(studyfile.find(args.study), args.short)
     for text in args.peer:
         peers.add(chosen, text)
-    return _execute(chosen, args)
+    if args.job:
+        own_job.lend(chosen, args.job)
+    elif args.engine or args.section or args.diff:
+        raise Refused(f"{'--engine' if args.engine else '--section' if args.section else '--diff'} needs --job, as a study's own job is made for it")
+    return _execute(chosen, args, own_job.in_study if args.job else own_job.as_it_is)
 
 
 def _sweep(args):
@@ -120,13 +127,13 @@ def _sweep(args):
     chosen.primary = args.primary or chosen.primary
     if args.baseline:
         chosen.baseline = dict(options.pair(p, "--baseline") for p in args.baseline.split(","))
-    return _execute(chosen, args)
+    return _execute(chosen, args, own_job.adapt)
 
 
-def _execute(chosen, args):
+def _execute(chosen, args, fit):
     options.apply_gate(chosen, args)
     options.apply_factors(chosen, args)
-    options.apply(chosen, args)
+    options.apply(chosen, args, fit=fit)
     options.finish(chosen, args)
     configuration.Configurations(chosen).fold()
     return execute(chosen, args)[1]

@@ -4,6 +4,7 @@
 import argparse
 
 from .. import units
+from . import own_job
 from ..host import rtt
 from ..model import metrics, study, studyfile, targets
 from ..run import client
@@ -135,18 +136,25 @@ def apply_factors(chosen, args):
             setattr(chosen, key, getattr(args, key))
 
 
-def apply(chosen, args):
-    """What add() took, applied to CHOSEN; what it comes to is for finish() to check."""
+def apply(chosen, args, names=(), fit=own_job.as_it_is):
+    """What add() took, applied to CHOSEN; what it comes to is for finish() to check.
+
+    NAMES are what else is varied; FIT(chosen, args, names) has the job fitted, and returns its path.
+    """
     for text in args.variables:
         chosen.fix(*pair(text, "--set"))
     if args.target:
         chosen.server = chosen.server.changed({"options": args.target}, "--target")
+    names = [*names, *chosen.all_factors(), *(chosen.baseline or {}), *(text.partition("=")[0] for text in args.variables)]
+    names = [name for name in names if name not in chosen.choices]
+    chosen.job = fit(chosen, args, names)
+    own_job.surroundings(chosen, names)
     for name in ("runtime", "ramp"):
         given = getattr(args, name)
         if given is not None:
             setattr(chosen, name, units.seconds(given, f"--{name}"))
             if name not in chosen.job_variables():
-                raise Refused(f"--{name}: {chosen.job} does not use ${{{name}}}")
+                raise Refused(f"--{name}: {chosen.job.name} runs once through its data (verify=, iologs), or does not use ${{{name}}}")
     if args.runtime is not None:
         chosen.sample = min(chosen.sample, chosen.runtime / 4)
     if args.file is not None:
@@ -163,6 +171,7 @@ def apply_seed(chosen, args):
 
 def finish(chosen, args):
     """Refuse what CHOSEN cannot be run with, now that all is said; its jobs go where --client says."""
+    own_job.end(args)
     apply_seed(chosen, args)
     studyfile.check(chosen)
     chosen.trace = getattr(args, "trace", False)

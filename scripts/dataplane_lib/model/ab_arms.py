@@ -14,6 +14,8 @@ from ..errors import NotMeasured, Refused
 # How a server is described, and from where its programs come; everything else is a variable or an option.
 _SERVER = server.KEYS | {"job"}
 _PLACES = ("tree", "build")
+# What is neither a variable of the job nor an option of the target.
+NO_VALUES = _SERVER | set(_PLACES)
 
 
 @dataclass

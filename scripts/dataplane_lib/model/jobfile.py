@@ -21,8 +21,11 @@ _LONGEST_NAME = 255
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 # What an engine of this project is called, in whatever directory.
 ENGINES = ("nbd.so", "vhost-user-blk.so", "virtio-poll.so")
-_ALIASES = {"wait_for_previous": "stonewall", "timeout": "runtime", "readwrite": "rw"}
+_ALIASES = {"wait_for_previous": "stonewall", "timeout": "runtime", "readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange",
+            "blockalign": "ba", "io_limit": "io_size", "fill_fs": "fill_device", "iomem": "mem"}
 _TIMES = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SIZE = re.compile(r"([0-9]+)([kmgtp]?)(?:i?b)?", re.I)
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 # Names that a result has a use for of its own.
 _RESERVED = {"job.fio", "study.toml", "result.json", "result.csv", "report.html", "plot.svg", "plot.png", "stages.svg", "stages.png", "meta.json", "runs.jsonl.xz", "raw"}
 
@@ -92,6 +95,21 @@ class Section:
         unit = number[len(digits):].lower()
         return int(digits) * _TIMES[unit] if digits.isdigit() and unit in _TIMES else None
 
+    def bytes(self, name):
+        """Option NAME, a size, in bytes as kb_base=1024 has it; None where there is none, or fio would have to say what it is."""
+        match = _SIZE.fullmatch(self.get(name, ""))
+        return int(match[1]) * _SIZES[match[2].lower()] if match else None
+
+    @property
+    def verifies(self):
+        """Does it check its data?"""
+        return self.get("verify", "0") not in ("0", "null", "")
+
+    @property
+    def keeps_data(self):
+        """Does it come with data of its own, or an order of its own, that a time limit would cut?"""
+        return self.verifies or any(self.get(name) for name in ("read_iolog", "write_iolog", "verify_state_load"))
+
     @property
     def engine(self):
         """The engine's name, of one in a file the file's: psync, nbd.so; empty where the job leaves it to fio."""
@@ -154,31 +172,30 @@ class JobFile:
     @property
     def text(self):
         """The whole as fio reads it from one file: comments left out, included files in their places."""
-        return self.rewritten()
+        return "".join(f"[{section}]\n" if option is None else f"{option.text}\n" for section, option in self.lines)
 
-    def rewritten(self, keep=lambda option: True, added=()):
-        """The text with the options that KEEP(option) is true of, and the lines ADDED at the start of the global section."""
+    def edited(self, dropped=lambda option: False, top=(), of_section=lambda section: ()):
+        """This job file in one piece: without the Options that DROPPED(option) is true of, with the lines TOP for all jobs, which come
+        before all others, and in front of a section's own the lines that OF_SECTION(Section) returns."""
         lines = list(self.lines)
-        if added and not (lines and _is_global(lines[0][0])):
+        if top and not (lines and _is_global(lines[0][0])):
             lines.insert(0, ("global", None))
-        out = []
+        out, sections = [], iter(self.sections)
         for number, (section, option) in enumerate(lines):
-            if option is None:
-                out += [f"[{section}]", *(added if not number else ())]
-            elif keep(option):
-                out.append(option.text)
-        return "\n".join(out) + "\n"
+            if option is not None and dropped(option):
+                continue
+            out.append((section, option))
+            more = () if option is not None else top if not number and top else () if _is_global(section) else of_section(next(sections))
+            out += [(section, _option(text, "added")) for text in more]
+        return JobFile(self.path, out)
+
+    def only(self, names):
+        """This job file with the sections called NAMES alone, and what is global."""
+        return JobFile(self.path, [(section, option) for section, option in self.lines if _is_global(section) or section in names])
 
     def traced(self):
         """This job file with dp_trace=${dp_trace} in the sections of our engines."""
-        lines, sections = [], iter(self.sections)
-        for section, option in self.lines:
-            lines.append((section, option))
-            if option is None and not _is_global(section):
-                job = next(sections)
-                if job.is_ours and job.option("dp_trace") is None:
-                    lines.append((section, _option("dp_trace=${dp_trace}", "--trace")))
-        return JobFile(self.path, lines, self.includes)
+        return self.edited(of_section=lambda job: ["dp_trace=${dp_trace}"] if job.is_ours and job.option("dp_trace") is None else ())
 
     def filled(self, values):
         """This job file with each ${NAME} replaced that VALUES has."""

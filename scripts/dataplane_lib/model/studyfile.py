@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .. import paths, units
 from . import jobfile, metrics, server, study, targets
-from ..errors import Refused, near
+from ..errors import Faults, Refused, near
 
 _TOP = {"title", "question", "job", "primary", "effect", "warmup", "repeats", "runtime", "ramp",
         "sample", "pin", "file", "along", "form", "conditions", "look_for", "target", "variables", "factors", "arms",
@@ -174,61 +174,65 @@ def all_studies():
 
 def check(chosen):
     """Refuse what could not run, or would not measure what it says."""
-    if not chosen.job.is_file():
-        raise Refused(f"job file not found: {chosen.job}")
+    for job in (chosen.job, *chosen.jobs()):
+        if not job.is_file():
+            raise Refused(f"job file not found: {job}")
+    faults = Faults()
     for job in chosen.jobs():
-        check_job(job)
-    _check_numbers(chosen)
-    _check_variables(chosen)
+        faults.check(check_job, job)
+    _check_numbers(chosen, faults)
+    _check_variables(chosen, faults)
+    # An arm is what the others are not wrong about.
+    faults.raise_any()
     for arm in chosen.arms():
-        _check_arm(chosen, arm)
+        faults.check(_check_arm, chosen, arm)
+    faults.raise_any()
 
 
 def check_job(job):
     """Refuse a job file whose figures could not be compared."""
     if not job.is_file():
         raise Refused(f"job file not found: {job}")
-    read = jobfile.load(job)
+    read, faults = jobfile.load(job), Faults()
     read.require_jobs()
     for section in read.sections:
         if not section.is_set("lat_percentiles"):
-            raise Refused(f"{job}: [{section.name}]: add lat_percentiles=1 (required to compare latency)")
+            faults.add(f"{job.name}: [{section.name}]: add lat_percentiles=1 (required to compare latency)")
         untimed = [name for name in ("gtod_reduce", "disable_lat") if section.is_set(name)]
         if untimed:
-            raise Refused(f"{job}: [{section.name}]: remove {untimed[0]} (it disables the latencies that are compared)")
+            faults.add(f"{job.name}: [{section.name}]: remove {untimed[0]} (it disables the latencies that are compared)")
     if read.in_turn():
-        raise Refused(f"{job}: jobs do not run at the same time, so their figures cannot be added up: {read.in_turn()}")
+        faults.add(f"{job.name}: jobs do not run at the same time, so their figures cannot be added up: {read.in_turn()}")
+    faults.raise_any()
 
 
-def _check_numbers(chosen):
+def _check_numbers(chosen, faults):
     if not chosen.all_factors():
-        raise Refused(f"{chosen.name}: nothing to vary (factors, or --vary NAME=A,B,…)")
-    metrics.check(chosen.primary, f"primary={chosen.primary}")
+        faults.add(f"{chosen.name}: nothing to vary (factors, or --vary NAME=A,B,…, such as --vary poll=off,adaptive)")
+    faults.check(metrics.check, chosen.primary, f"primary={chosen.primary}")
     if chosen.along and chosen.along not in chosen.all_factors():
-        raise Refused(f"along={chosen.along}: not a factor; accepted: {', '.join(chosen.all_factors())}")
+        faults.add(f"along={chosen.along}: not a factor; accepted: {', '.join(chosen.all_factors())}")
     if chosen.repeats < 1:
-        raise Refused(f"repeats={chosen.repeats}: must be 1 or more")
+        faults.add(f"repeats={chosen.repeats}: must be 1 or more")
     if chosen.warmup < 0:
-        raise Refused(f"warmup={chosen.warmup}: must be 0 or more")
+        faults.add(f"warmup={chosen.warmup}: must be 0 or more")
     if chosen.runtime < 0.5:
-        raise Refused(f"runtime={chosen.runtime:g}: must be 0.5 s or more,"
-                      " or the CPU of a run cannot be sampled")
-    if "iops_log" in chosen.job_variables() and not 0.1 <= chosen.sample <= chosen.runtime / 2:
-        raise Refused(f"sample={chosen.sample:g}: must be 0.1 s to half of the runtime, {chosen.runtime:g} s")
+        faults.add(f"runtime={chosen.runtime:g}: must be 0.5 s or more, or the CPU of a run cannot be sampled")
+    elif "iops_log" in chosen.job_variables() and not 0.1 <= chosen.sample <= chosen.runtime / 2:
+        faults.add(f"sample={chosen.sample:g}: must be 0.1 s to half of the runtime, {chosen.runtime:g} s")
 
 
-def _check_variables(chosen):
+def _check_variables(chosen, faults):
     used, factors = chosen.job_variables(), chosen.all_factors()
     given = set(chosen.variables) | {f for f in factors if f not in chosen.choices}
     given |= {v for arm in chosen.arms() for v in chosen.setup(arm).variables}
     for job in chosen.jobs():
         for name in sorted(jobfile.variables_of(job) - study.PROVIDED - given):
-            raise Refused(f"{job}: ${{{name}}} has no value; set it with --set {name}=… or [variables]")
+            faults.add(f"{job.name}: ${{{name}}} has no value; set it with --set {name}=…, in the environment, or in [variables]")
     for name in sorted(set(chosen.variables) - used):
-        raise Refused(f"{chosen.name}: variable {name} is not used in {chosen.job}")
-    reserved = study.PROVIDED & set(factors)
-    if reserved:
-        raise Refused(f"{reserved.pop()}: cannot be varied, dataplane sets it itself")
+        faults.add(f"{chosen.name}: variable {name} is not used in {chosen.job.name}")
+    for name in sorted(study.PROVIDED & set(factors)):
+        faults.add(f"{name}: cannot be varied, dataplane sets it itself")
 
 
 def _check_arm(chosen, arm):

@@ -16,6 +16,8 @@ _PATIENCE_S = 5
 
 
 EMBEDDED = "virtio-poll.so"
+# --size of a target that is not told, in bytes.
+USUAL_SIZE = 1 << 30
 
 
 def _wanted(job):
@@ -30,8 +32,12 @@ def _wanted(job):
 
 
 def for_job(path):
-    """The target that the job file at PATH wants: its engine says so, else that it uses ${uri}."""
-    job = jobfile.load(path)
+    """The target that the job file at PATH wants."""
+    return wanted_by(jobfile.load(path))
+
+
+def wanted_by(job):
+    """The target that JOB, a JobFile, wants: its engine says so, else that it uses ${uri}."""
     wanted = {target for _, target in _wanted(job)}
     if len(wanted) == 1:
         return wanted.pop()
@@ -55,10 +61,10 @@ def check_pair(job, program):
     by_target = {target: next(s for s, t in wanted if t == target) for _, target in wanted}
     if len(by_target) > 1:
         told = " and ".join(f"[{section.name}] for {_SPEAKS[target]} ({section.engine})" for target, section in by_target.items())
-        raise Refused(f"{job.path}: sections for two protocols, {told}, and a run has one target: give each a job file of its own")
+        raise Refused(f"{job.name}: sections for two protocols, {told}, and a run has one target: --engine gives all the same, --section chooses one")
     if name in _SPEAKS and wanted and name not in by_target:
         section, target = wanted[0]
-        raise Refused(f"{job.path}: its engine {section.engine} speaks {_SPEAKS[target]}, and {name} serves {_SPEAKS[name]}: use --program {target}")
+        raise Refused(f"{job.name}: its engine {section.engine} speaks {_SPEAKS[target]}, and {name} serves {_SPEAKS[name]}: use --program {target}")
 
 
 def check_options(program, serving, job, names):
@@ -67,6 +73,11 @@ def check_options(program, serving, job, names):
     unknown = re.search(r"--(\S+): no such option", said)
     if said:
         raise Refused(_unknown(unknown[1], os.path.basename(program), job) if unknown else said)
+
+
+def has_option(program, name):
+    """Does PROGRAM, the path of a target, have an option NAME?"""
+    return "no such option" not in _asked(program, [f"--{name}", "0"])
 
 
 def check_embedded(job):

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A job file as it runs in a guest: on the guest's disk, through an engine of fio's own."""
 
-import re
-
 from .. import paths
-from ..host import system
+from ..model.fio_options import options_of
 from ..model.jobfile import JobFile
 
 DISK = "/dev/vda"
@@ -29,15 +27,7 @@ def rewritten(job, variables, engine=""):
     for other in own - {engine}:
         dropped |= options_of(other.replace("${FIO_DATAPLANE}", str(paths.dataplane_dir()))) - options_of(engine)
     kept = JobFile(job.path, [(s, o) for s, o in job.lines if not (o and (o.name in dropped or o.names & _HOSTS))])
-    return kept.filled(variables).rewritten(added=[f"ioengine={engine}", "direct=1", f"filename={DISK}"])
-
-
-def options_of(engine):
-    """Names of the options that only ENGINE has; none of one that does not load."""
-    if not engine:
-        return set()
-    lines = system.lines(["fio", f"--enghelp={engine.removeprefix('external:')}"])
-    return {match[1] for line in lines if (match := re.match(r"(\w+)\s*:", line))}
+    return kept.filled(variables).edited(top=[f"ioengine={engine}", "direct=1", f"filename={DISK}"]).text
 
 
 def _is_file(engine):

@@ -61,6 +61,8 @@ class Session:
 
     def _announce(self, arms):
         runs = self.course.expected
+        for line in self.study.job_changes:
+            _say(line)
         _say(f"{_counted(len(arms), 'arm')}, {_counted(runs, 'run')} of about {self.each:.1f} s: "
              f"{'at least' if self.course.more else 'about'} {units.duration(self.each * runs)}")
         _say(device.described(self.study.settings(), self.study.has_target()))
