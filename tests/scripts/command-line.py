@@ -167,6 +167,10 @@ class CommandLine(unittest.TestCase):
         (self.dir / "job.fio").write_text(fakes.JOB.replace("${socket}", "x") + "ioengine=null\n")
         self.refused("poll-max-ns changes nothing", "sweep", self.job, *vary)
 
+    def test_size_and_file(self):
+        self.refused("--size 1G is more than $file has, 67108864 bytes; use --file 1G", "sweep", self.job, "--vary", "poll-max-ns=0,1", "--set", "bs=4k",
+                     "--file", "64m", "--target", "--backend file:$file --size 1G")
+
     def test_not_built(self):
         self.env["FIO_DATAPLANE"] = str(self.dir / "nowhere")
         self.refused("run make", "sweep", self.job, "--vary", "poll-max-ns=0,1", "--set", "bs=4k", status=3)

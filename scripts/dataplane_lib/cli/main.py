@@ -42,6 +42,7 @@ def _commands():
                      help="also run the arms of the program NAME with the binary at PATH; repeatable (default: none)")
     run.add_argument("--job", metavar="JOB", help="an fio job file to run in the place of the study's, whose question and target stay (default: the study's)")
     own_job.add(run)
+    options.add_baseline(run, "the study's")
     options.add_factors(run)
     options.add_trace(run)
     options.add_gate(run)
@@ -49,7 +50,7 @@ def _commands():
     options.add(run, "target options added to the study's, replacing equal ones (default: none)")
     sweep = out.add("sweep", "vary target options or job variables, and compare", _sweep)
     sweep.add_argument("job", metavar="JOB", help=options.JOB_HELP)
-    sweep.add_argument("--baseline", metavar="NAME=VALUE[,…]", help="the arm to compare with, e.g. poll=off (default: the first)")
+    options.add_baseline(sweep, "the first")
     options.add_primary(sweep, "iops, or that of the study")
     options.add_program(sweep)
     own_job.add(sweep)
@@ -125,14 +126,13 @@ def _sweep(args):
     chosen.title = f"sweep of {chosen.name}"
     chosen.name = f"sweep-{chosen.name.removesuffix('.fio')}"
     chosen.primary = args.primary or chosen.primary
-    if args.baseline:
-        chosen.baseline = dict(options.pair(p, "--baseline") for p in args.baseline.split(","))
     return _execute(chosen, args, own_job.adapt)
 
 
 def _execute(chosen, args, fit):
     options.apply_gate(chosen, args)
     options.apply_factors(chosen, args)
+    options.apply_baseline(chosen, args)
     options.apply(chosen, args, fit=fit)
     options.finish(chosen, args)
     configuration.Configurations(chosen).fold()

@@ -42,6 +42,17 @@ def add_factors(sub):
     sub.add_argument("--warmup", type=units.whole, metavar="N", help="runs to discard first (default: the study's, or 1)")
 
 
+def add_baseline(sub, default):
+    """Give SUB the choice of what all arms are compared with."""
+    sub.add_argument("--baseline", metavar="NAME=VALUE[,…]", help=f"the arm to compare with, e.g. poll=off (default: {default})")
+
+
+def apply_baseline(chosen, args):
+    """What add_baseline() took, applied to CHOSEN."""
+    if args.baseline:
+        chosen.baseline = dict(pair(p, "--baseline") for p in args.baseline.split(","))
+
+
 def add_program(sub):
     """Give SUB the choice of a target."""
     sub.add_argument("--program", metavar="NAME",

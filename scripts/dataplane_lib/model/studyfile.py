@@ -249,5 +249,8 @@ def _check_arm(chosen, arm):
         for name in options:
             if not setup.server.uses(name):
                 raise Refused(f"factor {name} is neither ${name} in the target's command nor ${{{name}}} in {setup.job}")
+    given = server.options(setup.server.options)
+    if chosen.file and given.get("backend") == "file:$file" and "size" in given and units.size(given["size"], "--size") > chosen.file:
+        raise Refused(f"{chosen.name}: --size {given['size']} is more than $file has, {chosen.file} bytes; use --file {given['size']}")
     if not chosen.file and (setup.server.uses("file") or "file" in used):
         raise Refused(f"{chosen.name}: $file is used, but the study gives no file = SIZE")
