@@ -7,13 +7,16 @@ from ..errors import Refused
 
 def execute(chosen, args, course=None):
     """Run the study CHOSEN as ARGS say, in the order of COURSE if there is one, and report it; returns (the result's directory, exit status)."""
-    from ..report import write  # see options.view()
+    from ..report import machine, write  # see options.view()
     from ..run import session
+    view = options.view(args)
     made = session.Session(chosen, args.argv, args.out, args.cpus, course, args.keep_raw)
     try:
         made.run()
-    except (Refused, KeyboardInterrupt):
+    except (Refused, KeyboardInterrupt) as err:
         write.refused(made.place, made.meta)
+        if view.junit:
+            machine.write(view.junit, machine.junit_error(chosen.name, made.meta["started"], err if str(err) else "interrupted"), "--junit")
         raise
-    result = write.report(made.place, options.view(args))
+    result = write.report(made.place, view)
     return made.place, result.get("gate", {}).get("status", 0)

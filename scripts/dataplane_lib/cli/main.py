@@ -95,6 +95,7 @@ def _commands():
     kind = rows.add_mutually_exclusive_group()
     kind.add_argument("--csv", action="store_true", help="comma-separated (the default)")
     kind.add_argument("--json", action="store_true", help="a list of objects")
+    kind.add_argument("--fio-plot", metavar="DIR", help="a new directory that fio-plot reads: a directory an arm, fio's JSON of its middle run (default: none)")
     rows.add_argument("--out", metavar="FILE", help="the file to write (default: stdout)")
 
     advise.add(out.add, _result)
@@ -155,7 +156,7 @@ def _report(args):
 def _compare(args):
     from ..judge import compare, gate  # scipy takes a while, and other commands have no need of it
     from ..read import digest
-    from ..report import terminal, write
+    from ..report import machine, write
     if args.result and (args.before or args.after):
         raise Refused("compare: give two results, or --before and --after")
     band = options.dead_band(args)
@@ -179,7 +180,7 @@ def _compare(args):
         run["directory"] = f"{os.path.relpath(places[n] / 'raw', place / 'raw')}/{name}"
         kept[run["directory"]] = by_name[n][name]
     write.write(combined, place, kept)
-    terminal.show(combined, place, options.view(args))
+    machine.deliver(combined, place, options.view(args))
     return combined.get("gate", {}).get("status", 0)
 
 
@@ -194,7 +195,13 @@ def _trace(args):
 
 
 def _export(args):
-    from ..report import export
+    from ..report import export, fioplot
+    if args.fio_plot:
+        if args.out:
+            raise Refused("export: --out and --fio-plot exclude each other")
+        for path in fioplot.export(store.load(_result(args.result)), args.fio_plot):
+            print(path)
+        return
     export.export(_result(args.result), args.json, args.out)
 
 

@@ -126,6 +126,9 @@ def dead_band(args, usual=1.0):
 def add_view(sub):
     """Give SUB how much of a result is printed."""
     sub.add_argument("-v", "--verbose", action="store_true", help="print every warning, sentence and arm (default: a summary)")
+    sub.add_argument("--json", metavar="FILE", help="write the result as JSON, as result.json has it; - prints it and nothing else (default: only in the result)")
+    sub.add_argument("--summary", choices=("markdown",), help="print the result in this form and no other, for a CI's step summary (default: for a terminal)")
+    sub.add_argument("--junit", metavar="FILE", help="write a JUnit report, a test case for each --fail-if (default: none)")
     sub.add_argument("--wide", action="store_true", help="print all columns: latency, CPU, notifications (default: at most 80 characters a line)")
 
 
@@ -197,4 +200,6 @@ def finish(chosen, args):
 def view(args):
     """What add_view() took."""
     from ..report import terminal  # and scipy with it, which takes longer than all that is done before it is needed
-    return terminal.View(args.wide, args.verbose)
+    if args.summary and args.json == "-":
+        raise CommandLine("--json - and --summary exclude each other: both are all that is printed")
+    return terminal.View(args.wide, args.verbose, args.json, args.summary, args.junit)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Facts about the host that a figure cannot be read without."""
 
+import hashlib
 import importlib.util
 import os
 import platform
@@ -132,6 +133,12 @@ def facts():
     if paths.elsewhere():
         out["targets and engines"] = f"{paths.elsewhere()} (FIO_DATAPLANE)"
     return out
+
+
+def fingerprint(known):
+    """A short name for the hardware that FACTS, as facts() has them, are of: results of one can be compared."""
+    kept = "\n".join(f"{key}: {known.get(key, '')}" for key in ("CPU", "SMT", "governor", "memory"))
+    return hashlib.sha256(kept.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def commit():

@@ -31,9 +31,12 @@ _TIE = "\u2800"
 
 @dataclass
 class View:
-    """How much is shown: WIDE has all columns, VERBOSE all arms, sentences and warnings."""
+    """How much is shown: WIDE has all columns, VERBOSE all arms, sentences and warnings. JSON and JUNIT are files, SUMMARY is "markdown"; see machine.py."""
     wide: bool = False
     verbose: bool = False
+    json: str | None = None
+    summary: str | None = None
+    junit: str | None = None
 
 
 def show(result, place, view=View()):

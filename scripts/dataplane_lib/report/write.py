@@ -7,7 +7,7 @@ from contextlib import suppress
 from .. import files
 from ..judge import arms, gate, stages
 from ..read import digest, store
-from . import page, plot, table, terminal
+from . import machine, page, plot, table, terminal
 from ..errors import Refused
 
 # Studies that are told in a way of their own: the module whose tell() puts sentences and tables into result["told"].
@@ -52,5 +52,5 @@ def report(place, view=terminal.View()):
     if form:
         importlib.import_module(f"dataplane_lib.{FORMS[form]}").tell(result)
     write(result, place, stored.by_name())
-    terminal.show(result, place, view)
+    machine.deliver(result, place, view)
     return result
