@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from .. import files, paths, units
-from . import ab, advise, doctor, match, matrix, options, own_job, parser, scale, status
+from . import ab, advise, bisect, doctor, match, matrix, options, own_job, parser, scale, status
 from .execute import execute
 from ..host import system
 from ..model import configuration, peers, studyfile
@@ -62,6 +62,7 @@ def _commands():
     ab.add(out.add)
     matrix.add(out.add)
     match.add(out.add)
+    bisect.add(out.add)
 
     out.group("read results")
     report = out.add("report", "print a result again and write its report anew", _report)
