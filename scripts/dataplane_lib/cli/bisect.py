@@ -43,7 +43,7 @@ def add(command):
     sub.add_argument("--build", metavar="'CMD'", help="shell command that builds a commit, in its work tree (default: make all, of this project)")
     sub.add_argument("--server", metavar="'COMMAND'", help="a server of the commit's build, in $dir, as in ab (default: this project's targets and engines)")
     sub.add_argument("--target", default="", metavar="'OPTIONS'", help="target options of all commits (default: none)")
-    sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables", help="give a ${NAME} of the job file a value; repeatable")
+    sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="variables", help="give a ${NAME} of the job file a value; repeatable (default: the study's [variables])")
     sub.add_argument("--file", metavar="SIZE", help="size of the file that runs get as $file (default: the study's)")
     sub.add_argument("--runtime", metavar="S", help="time measured in a run (default: the study's, or 2 s)")
     sub.add_argument("--ramp", metavar="S", help="time before that, not measured (default: the study's, or 0.3 s)")
