@@ -198,15 +198,10 @@ static int file_open(struct backend *b)
 	return ret;
 }
 
-/**
- * struct place - how far along a request's memory is
- * @iov: current piece
- * @nr: pieces left, it included
- * @done: bytes of it that are done
- */
+/* How far along a request's memory is: the current piece, and how much of it is done */
 struct place {
 	const struct iovec *iov;
-	unsigned int nr;
+	unsigned int nr;	/* left, the current one included */
 	size_t done;
 };
 
@@ -235,20 +230,7 @@ static ssize_t call(const struct backend *b, const struct blk_request *r, const 
 	return n < 0 ? -errno : n;
 }
 
-/* From where the last call left off; the iovecs are not ours to change. */
-static ssize_t call_at(const struct backend *b, const struct blk_request *r, const struct place *p,
-		       uint64_t offset)
-{
-	struct iovec rest;
-
-	if (likely(!p->done))
-		return call(b, r, p->iov, p->nr < IOV_MAX ? p->nr : IOV_MAX, offset);
-	rest.iov_base = (char *)p->iov->iov_base + p->done;
-	rest.iov_len = p->iov->iov_len - p->done;
-	return call(b, r, &rest, 1, offset);
-}
-
-/* @r's kind of I/O, between the file from @offset on and all of @iov */
+/* @r's kind of I/O, between the file from @offset on and all of @iov, which are not ours to change */
 static int transfer(const struct backend *b, const struct blk_request *r, const struct iovec *iov,
 		    unsigned int nr, uint64_t offset)
 {
@@ -256,11 +238,13 @@ static int transfer(const struct backend *b, const struct blk_request *r, const 
 
 	advance(&p, 0);
 	while (p.nr) {
-		ssize_t n = call_at(b, r, &p, offset);
+		struct iovec rest = { (char *)p.iov->iov_base + p.done, p.iov->iov_len - p.done };
+		ssize_t n = p.done ? call(b, r, &rest, 1, offset) :
+			    call(b, r, p.iov, p.nr < IOV_MAX ? p.nr : IOV_MAX, offset);
 
 		if (n < 0)
 			return n;
-		/* The range was inside the file, which somebody has made shorter since. */
+		/* The range was inside the file, which has been made shorter since. */
 		if (!n)
 			return -EIO;
 		offset += n;
@@ -273,14 +257,9 @@ static void copy(struct place *p, char *mem, size_t len, bool to_mem)
 {
 	while (len) {
 		char *piece = (char *)p->iov->iov_base + p->done;
-		size_t n = p->iov->iov_len - p->done;
+		size_t n = p->iov->iov_len - p->done < len ? p->iov->iov_len - p->done : len;
 
-		if (n > len)
-			n = len;
-		if (to_mem)
-			memcpy(mem, piece, n);
-		else
-			memcpy(piece, mem, n);
+		memcpy(to_mem ? mem : piece, to_mem ? piece : mem, n);
 		mem += n;
 		len -= n;
 		advance(p, n);
@@ -340,15 +319,7 @@ bool file_takes_memory(const struct backend *b, const struct blk_request *r)
 	return true;
 }
 
-/* All of it; -EIO when the file ends before the range does. */
-static int file_rw(struct backend *b, struct blk_request *r)
-{
-	if (likely(file_takes_memory(b, r)))
-		return transfer(b, r, r->iov, r->nr_iov, r->offset);
-	return bounced(b, r);
-}
-
-/* Read ahead; what goes around the page cache would not look there. */
+/* Read ahead. With O_DIRECT nothing reads the page cache. */
 static int file_cache(struct backend *b, uint64_t offset, uint64_t len)
 {
 	return b->config.direct ? 0 : -posix_fadvise(b->fd, offset, len, POSIX_FADV_WILLNEED);
@@ -416,15 +387,6 @@ static int discard_blocks(const struct backend *b, uint64_t offset, uint64_t len
 	return first < end && ioctl(b->fd, BLKDISCARD, range) ? -errno : 0;
 }
 
-static int discard(const struct backend *b, uint64_t offset, uint64_t len)
-{
-	if (!len)
-		return 0;
-	if (b->is_block)
-		return discard_blocks(b, offset, len);
-	return allocate(b, FALLOC_FL_PUNCH_HOLE, offset, len);
-}
-
 static int made_durable(struct backend *b, const struct blk_request *r, int result)
 {
 	return !result && r->flags & BLK_FUA ? file_flush(b) : result;
@@ -432,7 +394,12 @@ static int made_durable(struct backend *b, const struct blk_request *r, int resu
 
 static int file_discard(struct backend *b, const struct blk_request *r)
 {
-	return made_durable(b, r, discard(b, r->offset, r->len));
+	int ret = 0;
+
+	if (r->len)
+		ret = b->is_block ? discard_blocks(b, r->offset, r->len) :
+		      allocate(b, FALLOC_FL_PUNCH_HOLE, r->offset, r->len);
+	return made_durable(b, r, ret);
 }
 
 static int write_out(const struct backend *b, uint64_t offset, uint64_t len)
@@ -486,7 +453,7 @@ static uint64_t next_data(const struct backend *b, uint64_t pos, uint64_t end)
 {
 	off_t found = lseek(b->fd, pos, SEEK_DATA);
 
-	/* Who cannot tell holes has data everywhere. */
+	/* If the file system cannot report holes, treat it all as data. */
 	if (found < 0)
 		return errno == ENXIO ? end : pos;
 	return (uint64_t)found < end ? (uint64_t)found : end;
@@ -542,7 +509,7 @@ static int file_execute(struct backend *b, struct blk_request *r)
 	switch (r->kind) {
 	case REQ_READ:
 	case REQ_WRITE:
-		return file_rw(b, r);
+		return file_takes_memory(b, r) ? transfer(b, r, r->iov, r->nr_iov, r->offset) : bounced(b, r);
 	case REQ_FLUSH:
 		return file_flush(b);
 	case REQ_DISCARD:

@@ -199,7 +199,7 @@ static const struct event_source_ops wake_ops = {
 	.arm = wake_arm,
 	.disarm = wake_disarm,
 	.dispatch = wake_dispatch,
-	.put_off = true,
+	.no_poll_handler = true,
 };
 
 static uint64_t switches_so_far(void)

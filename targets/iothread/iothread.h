@@ -28,8 +28,8 @@ struct json;
  * @woken: its fd ended a sleep; may be NULL
  * @dispatch: do the work that is there; finding none is fine
  * @sample: bring figures up to date that are not counted as they arise; may be NULL
- * @put_off: not a device's queue or completion ring: a call, a worker that is done, a socket.
- *	The fixed-1024 policy polls none of these
+ * @no_poll_handler: a call, a worker's completion, a socket: what has no poll handler in QEMU's
+ *	first patches, so that the fixed-1024 policy does not poll it
  */
 struct event_source_ops {
 	bool (*poll)(struct event_source *s, uint64_t now);
@@ -38,7 +38,7 @@ struct event_source_ops {
 	void (*woken)(struct event_source *s);
 	void (*dispatch)(struct event_source *s);
 	void (*sample)(struct event_source *s);
-	bool put_off;
+	bool no_poll_handler;
 };
 
 /**

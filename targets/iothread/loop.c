@@ -113,7 +113,7 @@ static void drop_idle(struct iothread *it)
 }
 
 /* What is awake and not polled is armed and left to epoll, unless it has work. */
-static bool settle(struct iothread *it)
+static bool leave_to_epoll(struct iothread *it)
 {
 	bool found = false;
 
@@ -296,7 +296,7 @@ static bool nap(struct iothread *it)
 /* Whether one of those that are not polled, and not left to epoll either, has work */
 static bool others_have_work(struct iothread *it)
 {
-	return it->nr_awake > it->nr_polled && settle(it);
+	return it->nr_awake > it->nr_polled && leave_to_epoll(it);
 }
 
 /* Poll, then sleep, until a source has work. */

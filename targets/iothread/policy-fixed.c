@@ -47,7 +47,7 @@ static void fixed_1024_init(struct poll_policy *p)
 
 static bool had_poll_handler(const struct event_source *s)
 {
-	return !s->ops->put_off;
+	return !s->ops->no_poll_handler;
 }
 
 const struct poll_policy_ops poll_fixed_1024 = {

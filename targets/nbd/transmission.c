@@ -476,7 +476,7 @@ static const struct event_source_ops conn_ops = {
 	.disarm = conn_disarm,
 	.woken = conn_woken,
 	.dispatch = conn_dispatch,
-	.put_off = true,
+	.no_poll_handler = true,
 };
 
 /* Requests that had to wait can go on, when the loop comes round and something was given back. */

@@ -79,7 +79,7 @@ static const struct event_source_ops done_ops = {
 	.arm = done_arm,
 	.disarm = done_disarm,
 	.dispatch = done_dispatch,
-	.put_off = true,
+	.no_poll_handler = true,
 };
 
 static void notify(struct pool *p)

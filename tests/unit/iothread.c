@@ -80,12 +80,12 @@ static const struct event_source_ops fake_ops = {
 	.dispatch = fake_dispatch,
 };
 
-static const struct event_source_ops put_off_ops = {
+static const struct event_source_ops no_poll_handler_ops = {
 	.poll = fake_poll,
 	.arm = fake_arm,
 	.disarm = fake_disarm,
 	.dispatch = fake_dispatch,
-	.put_off = true,
+	.no_poll_handler = true,
 };
 
 static void post(struct fake *f)
@@ -203,7 +203,7 @@ static void test_nobody_starves(void **state)
 		config.max_ns = mode == POLL_ADAPTIVE ? 1 : config.max_ns;
 		start(&config, 0, 3);
 		fake[0].always = true;
-		fake[2].source.ops = &put_off_ops;
+		fake[2].source.ops = &no_poll_handler_ops;
 		add_all(3);
 		for (unsigned int i = 0; i < 20; i++) {
 			struct fake *f = &fake[1 + i % 2];
@@ -309,7 +309,7 @@ static uint64_t call_takes(int mode, uint64_t window_ns)
  * Calls wait for the end of the first version's window; the second answers while it polls. On a
  * loaded machine either may look like the other now and then.
  */
-static void test_calls_are_put_off(void **state)
+static void test_calls_are_no_poll_handler(void **state)
 {
 	bool waits = false, answers = false;
 
@@ -330,7 +330,7 @@ static void test_windows_come_first(void **state)
 	(void)state;
 	start(&config, 0, 2);
 	fake[1].always = true;
-	fake[1].source.ops = &put_off_ops;
+	fake[1].source.ops = &no_poll_handler_ops;
 	add_all(2);
 	for (unsigned int i = 0; i < 20; i++) {
 		post(&fake[0]);
@@ -515,7 +515,7 @@ int main(void)
 		cmocka_unit_test(test_not_one_pass),
 		cmocka_unit_test(test_idle_sources_leave),
 		cmocka_unit_test(test_rate_ends),
-		cmocka_unit_test(test_calls_are_put_off),
+		cmocka_unit_test(test_calls_are_no_poll_handler),
 		cmocka_unit_test(test_windows_come_first),
 		cmocka_unit_test(test_waits_and_sleeps),
 		cmocka_unit_test(test_busy_figures),

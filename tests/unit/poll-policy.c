@@ -162,8 +162,8 @@ static void test_no_polling(void **state)
 
 static void test_who_is_polled_at_once(void **state)
 {
-	static const struct event_source_ops device = { .put_off = false };
-	static const struct event_source_ops call = { .put_off = true };
+	static const struct event_source_ops device = { .no_poll_handler = false };
+	static const struct event_source_ops call = { .no_poll_handler = true };
 	static const bool at_once[][2] = {
 		[POLL_OFF] = { false, false }, [POLL_BUSY] = { true, true },
 		[POLL_FIXED] = { true, true }, [POLL_ADAPTIVE] = { true, true },
