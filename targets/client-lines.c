@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "targets/client-lines.h"
 
-/* So many lines at once, and so many a second after that; the others are counted. */
+/* Lines at once, and lines a second after that; the others are counted. */
 #define BURST		200
 #define A_SECOND	20
 
@@ -55,7 +55,7 @@ static void write_all(const char *bytes, size_t len)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* Nobody reads it any more. */
+		/* The reader has gone. */
 		if (n <= 0)
 			return;
 		bytes += n;
@@ -96,8 +96,8 @@ static bool add_line(const char *fmt, va_list ap)
 }
 
 /*
- * Each line moves the time from which on the next one may come by its share of a second; what
- * was not used is saved up, as much as BURST lines.
+ * Move the time from which the next line may come by a line's share of a second; unused time is
+ * saved up for as many as BURST lines.
  */
 static bool may_say(void)
 {
@@ -127,10 +127,10 @@ static void add_own_line(const char *fmt, ...)
 static void say_left_out(void)
 {
 	if (left_out)
-		add_own_line("%llu more lines about clients are left out", (unsigned long long)left_out);
+		add_own_line("%llu more lines about clients were suppressed", (unsigned long long)left_out);
 }
 
-/* Until something waits for stderr, or it is time to say how many lines do not */
+/* Wait until there is a text to write, or it is time to say how many were suppressed. */
 static void wait_for_text(void)
 {
 	while (!first) {
@@ -176,7 +176,7 @@ static void *writer_main(void *unused)
 	return NULL;
 }
 
-/* With the lock; false when there is no thread to be had. */
+/* With the lock; false when no thread can be started. */
 static bool have_writer(void)
 {
 	pthread_attr_t attr;
@@ -192,11 +192,11 @@ static bool have_writer(void)
 }
 
 /**
- * client_line - say something about a client on stderr, some time soon
+ * client_line - write a line about a client to stderr, soon
  * @fmt: one line without its end, printf() style; the program's name is put before it
  *
- * From any thread; it never waits for stderr. When there is too much to say, lines are left out
- * and another one says how many.
+ * From any thread; it never waits for stderr. When there are too many, lines are suppressed and
+ * another one says how many.
  */
 void client_line(const char *fmt, ...)
 {
@@ -214,13 +214,13 @@ void client_line(const char *fmt, ...)
 			left_out++;
 		va_end(ap);
 	}
-	/* Also for the one that says how many were left out */
+	/* Also for the line that says how many were suppressed */
 	pthread_cond_signal(&came);
 	pthread_mutex_unlock(&lock);
 }
 
 /**
- * client_lines_text - print a text that somebody has asked for on stderr, some time soon
+ * client_lines_text - write a text that was asked for to stderr, soon
  * @text: allocated by malloc(), this function's from here on
  * @len: bytes
  *
@@ -243,9 +243,9 @@ void client_lines_text(char *text, size_t len)
 }
 
 /**
- * client_lines_flush - wait until all is said, but not for long
+ * client_lines_flush - wait until all lines are written, but not for long
  *
- * For the end of a target: what nobody reads by then is lost.
+ * For the end of a target: lines that are not read by then are lost.
  */
 void client_lines_flush(void)
 {

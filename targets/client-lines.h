@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a target says about its clients while it serves. Nobody who says something waits for
- * whoever reads stderr, which may be a pipe that is full, and a client that is dropped again
- * and again cannot fill a disk with lines.
+ * Lines about clients on stderr while a target serves. Writing one never waits for the reader of
+ * stderr, which may be a pipe that is full, and a client that is dropped again and again cannot
+ * fill a disk with lines.
  */
 #ifndef TARGETS_CLIENT_LINES_H
 #define TARGETS_CLIENT_LINES_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-extern bool client_lines_silent;	/* say nothing: for who tries thousands of clients a second */
+extern bool client_lines_silent;	/* write nothing: for tests with thousands of clients a second */
 
 void client_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void client_lines_text(char *text, size_t len);

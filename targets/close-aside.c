@@ -9,9 +9,9 @@
 #include "targets/close-aside.h"
 
 /*
- * Threads that may be held up by a close(). With all of them stuck, descriptors are kept: a
- * client that goes on sending such ones runs into the limit of descriptors in the end, which
- * keeps new clients waiting, but nobody who is served.
+ * Threads that a close() may block. Keep descriptors open once all of them are blocked: a client
+ * that goes on sending such ones exhausts the limit of descriptors, which makes new clients wait,
+ * but not those that are served.
  */
 #define CLOSERS_MAX	16
 
@@ -37,7 +37,7 @@ static void close_it(int fd)
 {
 	const struct linger off = { 0 };
 
-	/* Mostly saves the wait; whoever else has the socket can set it again, so not always. */
+	/* Avoid the wait, unless the peer sets it again. */
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
 	close(fd);
 }
@@ -69,7 +69,7 @@ static void *closer_main(void *unused)
 	return NULL;
 }
 
-/* With the lock; one that is there already may be stuck, so there is another one a descriptor. */
+/* With the lock. Start a thread for each descriptor, as those there are may be blocked. */
 static void start_closer(void)
 {
 	pthread_attr_t attr;
@@ -86,13 +86,12 @@ static void start_closer(void)
 }
 
 /**
- * close_aside - close a descriptor for which nobody must be kept waiting
- * @fd: one that a peer has sent, or a unix socket in which such ones may still be
+ * close_aside - close a descriptor without waiting for it
+ * @fd: one that a peer has sent, or a unix socket whose queue may hold such ones
  *
- * close() of it takes as long as whoever made it wishes: a TCP socket with SO_LINGER and unsent
- * data, a file of a FUSE server that does not answer, a unix socket that has either in its
- * queue. It is done by a thread that has nothing else to do, and that the end of the process
- * does not wait for.
+ * Whoever made it decides how long close() takes: a TCP socket with SO_LINGER and unsent data, a
+ * file of a FUSE server that does not answer, a unix socket that has either in its queue. A
+ * thread that does nothing else closes it, and the process ends without waiting for that thread.
  */
 void close_aside(int fd)
 {

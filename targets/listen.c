@@ -19,10 +19,10 @@
 #define SO_PASSRIGHTS	83
 #endif
 
-/* How long to leave new clients waiting when there is no descriptor for them. */
+/* How long new clients wait when there is no descriptor for them */
 #define STARVED_MS	100
 
-/* Where a listener that cannot start was asked for */
+/* Report that a listener cannot start, with the option that asked for it. */
 static int refuse(const struct listener *l, int err)
 {
 	const char *option = l->is_unix ? "socket" : err == -EADDRNOTAVAIL ? "bind" : "port";
@@ -31,7 +31,7 @@ static int refuse(const struct listener *l, int err)
 	return err;
 }
 
-/* A socket file that nobody listens on was left by a target that was killed. */
+/* Remove a socket file that nobody listens on: a target that was killed left it. */
 static int make_room(const struct sockaddr_un *addr)
 {
 	struct stat st;
@@ -40,16 +40,16 @@ static int make_room(const struct sockaddr_un *addr)
 	if (lstat(addr->sun_path, &st))
 		return 0;
 	if (!S_ISSOCK(st.st_mode))
-		return options_error(NULL, "socket", "%s exists and is no socket", addr->sun_path);
+		return options_error(NULL, "socket", "%s exists and is not a socket", addr->sun_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return 0;
 	err = connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) ? errno : 0;
 	close(fd);
 	if (!err)
-		return options_error(NULL, "socket", "%s: somebody listens there already",
+		return options_error(NULL, "socket", "%s: another process is listening on it",
 				     addr->sun_path);
-	/* What else there is to say about others, bind() says. */
+	/* bind() reports all other errors. */
 	if (err == ECONNREFUSED)
 		unlink(addr->sun_path);
 	return 0;
@@ -61,7 +61,7 @@ static int bind_and_listen(struct listener *l, const struct sockaddr *addr, sock
 	mode_t mask;
 	int ret;
 
-	/* No other moment exists at which a socket's file could have a wider mode. */
+	/* Never let the file have a wider mode, not even for a moment: no chmod() afterwards. */
 	mask = umask(0177);
 	ret = bind(l->fd, addr, len) ? -errno : 0;
 	umask(mask);
@@ -79,9 +79,9 @@ static int bind_and_listen(struct listener *l, const struct sockaddr *addr, sock
 }
 
 /*
- * Have the kernel refuse descriptors that clients send (SCM_RIGHTS): those that are not received
- * are closed by the thread that takes the bytes they came with, and that takes as long as
- * whoever made them wishes. Connections inherit it from the listener. Older kernels cannot.
+ * Have the kernel refuse descriptors that clients send (SCM_RIGHTS): otherwise the thread that
+ * receives the bytes they came with closes them, and whoever made them decides how long that
+ * takes. Connections inherit it from the listener. Older kernels cannot.
  */
 static bool refuse_rights(int fd)
 {
@@ -144,7 +144,7 @@ int listener_open_tcp(struct listener *l, const char *address, uint16_t port)
 	if (l->fd < 0) {
 		ret = refuse(l, -errno);
 	} else {
-		/* Connections of a target that has ended keep the port for a minute. */
+		/* Connections of an earlier target keep the port for a minute. */
 		setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 		ret = bind_and_listen(l, found->ai_addr, found->ai_addrlen);
 	}
@@ -153,11 +153,11 @@ int listener_open_tcp(struct listener *l, const char *address, uint16_t port)
 }
 
 /**
- * listener_accept - let a waiting client in
+ * listener_accept - accept a waiting client
  * @l: the listener
  *
- * Where there is no descriptor for it, that is reported once, and the caller is kept for
- * a moment: the client leaves the socket readable, and must not make anybody spin.
+ * Sleeps for a moment when there is no descriptor for it, and reports that once: the client
+ * leaves the socket readable, and the caller must not spin.
  *
  * Return: the connection, or -1 when there is none now.
  */
@@ -172,23 +172,23 @@ int listener_accept(struct listener *l)
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 		return -1;
 	if (!l->starved)
-		client_line("clients have to wait at %s: %s", l->name, strerror(errno));
+		client_line("cannot accept a client on %s: %s", l->name, strerror(errno));
 	l->starved = true;
 	poll(NULL, 0, STARVED_MS);
 	return -1;
 }
 
 /**
- * listener_say_full - say that a client finds no place
+ * listener_say_full - report that a client is refused because all places are taken
  * @l: the listener
  */
 void listener_say_full(const struct listener *l)
 {
-	client_line("a client is turned away from %s: all places are taken (see --max-clients)", l->name);
+	client_line("client refused on %s: too many clients (see --max-clients)", l->name);
 }
 
 /**
- * listener_turn_away - part with a client that is not served, and say so
+ * listener_turn_away - close the connection of a client that is not served, and report it
  * @l: the listener
  * @sock: the connection, closed here
  * @err: why, a negative errno
@@ -199,10 +199,10 @@ void listener_turn_away(struct listener *l, int sock, int err)
 	if (err == -EUSERS)
 		listener_say_full(l);
 	else
-		client_line("a client is turned away from %s: %s", l->name, strerror(-err));
+		client_line("client refused on %s: %s", l->name, strerror(-err));
 }
 
-/* Its number is not given to another file as long as the socket is open. */
+/* The inode number is not reused while the socket is open. */
 static bool is_still_ours(const struct listener *l)
 {
 	struct stat st;
@@ -218,14 +218,14 @@ void listener_close(struct listener *l)
 {
 	if (l->is_unix && is_still_ours(l))
 		unlink(l->name);
-	/* Clients that wait there may have sent descriptors. */
+	/* Clients that wait in the backlog may have sent descriptors. */
 	shutdown(l->fd, SHUT_RDWR);
 	close_aside(l->fd);
 }
 
 /**
- * listener_raise_fd_limit - a full house brings more descriptors than the usual limit of 1024
- * @need: how many; as many as are allowed will do
+ * listener_raise_fd_limit - allow for the descriptors of as many clients as may come
+ * @need: how many, of which as many are set as the hard limit allows
  */
 void listener_raise_fd_limit(unsigned long need)
 {

@@ -141,20 +141,6 @@ void event_source_rearm(struct event_source *s)
 		zone_wake(s->it, s);
 }
 
-/**
- * iothread_defer - run something once at the end of this turn
- * @it: the iothread; called in it
- * @d: what to run; asking twice is as good as once
- */
-void iothread_defer(struct iothread *it, struct deferred *d)
-{
-	if (d->queued)
-		return;
-	d->queued = true;
-	d->next = it->deferred;
-	it->deferred = d;
-}
-
 /* Calls from other threads: the one source that every iothread has. */
 
 static struct iothread *wake_to_iothread(struct event_source *s)

@@ -188,6 +188,19 @@ void iothread_count_polling(struct iothread *it);
 void iothread_poll_for_ever(struct iothread *it);
 void iothread_time_work(struct iothread *it, void (*work)(struct iothread *it));
 void iothread_run_deferred(struct iothread *it);
-void iothread_defer(struct iothread *it, struct deferred *d);
+
+/**
+ * iothread_defer - run something once at the end of this turn
+ * @it: the iothread; called in it
+ * @d: what to run; asking twice is as good as once
+ */
+static inline void iothread_defer(struct iothread *it, struct deferred *d)
+{
+	if (d->queued)
+		return;
+	d->queued = true;
+	d->next = it->deferred;
+	it->deferred = d;
+}
 
 #endif

@@ -15,7 +15,7 @@
  * @c: the connection; called in its iothread
  * @fmt: why, printf() style, or NULL when it has left by itself
  *
- * What is in flight is waited for, and not answered.
+ * Requests in flight are waited for, but not answered.
  */
 void nbd_conn_fail(struct nbd_conn *c, const char *fmt, ...)
 {
@@ -34,11 +34,11 @@ void nbd_conn_fail(struct nbd_conn *c, const char *fmt, ...)
 }
 
 /**
- * nbd_conn_lost - the socket says that it is of no more use
+ * nbd_conn_lost - drop the client because a call on its socket failed
  * @c: the connection; called in its iothread
- * @what: what was tried
+ * @what: the call, with errno as it left it
  *
- * A client that is gone needs no comment.
+ * A client that has closed its end is dropped without a line.
  */
 void nbd_conn_lost(struct nbd_conn *c, const char *what)
 {
@@ -48,7 +48,7 @@ void nbd_conn_lost(struct nbd_conn *c, const char *what)
 		nbd_conn_fail(c, "%s: %s", what, strerror(errno));
 }
 
-/* Nobody will look at these any more, so their time need not be waited for. */
+/* Cancel delayed requests: nobody will see their replies. */
 static void cancel_requests(struct nbd_conn *c)
 {
 	for (unsigned int i = 0; c->in_flight && i < c->slots.touched; i++) {
@@ -61,7 +61,7 @@ static void cancel_requests(struct nbd_conn *c)
 	}
 }
 
-/* The same for a client that may still want its replies, but not for as long as a slow device takes. */
+/* Shorten the delays of requests whose client may still read the replies. */
 static void hurry_requests(struct nbd_conn *c)
 {
 	uint64_t until = clock_ns() + CHANNEL_PATIENCE_NS;
@@ -77,7 +77,7 @@ static void hurry_requests(struct nbd_conn *c)
 	}
 }
 
-/* A client that has said its last has its place for what is in flight, and that for a while only. */
+/* Let a client that sends nothing more keep its place for requests in flight, but only for a while. */
 static void see_off(struct nbd_conn *c)
 {
 	if (!c->in_flight)
@@ -96,7 +96,7 @@ static void stop_looking(struct nbd_conn *c)
 	iothread_remove_source(c->it, &c->source);
 }
 
-/* What came ends inside of a request. */
+/* Whether the stream ends in the middle of a request. */
 static bool is_truncated(const struct nbd_conn *c)
 {
 	return c->rx.filling || c->rx.skip || c->rx.tail != c->rx.head;
@@ -117,7 +117,7 @@ void nbd_conn_see_off(struct nbd_conn *c, bool all_sent)
 		if (!c->rx.ended || !all_sent || c->rx.resume || c->rx.fresh)
 			return;
 		if (!c->finishing && !c->in_flight && is_truncated(c))
-			nbd_conn_fail(c, "it left in the middle of a request");
+			nbd_conn_fail(c, "connection closed in the middle of a request");
 	}
 	if (c->in_flight || c->flush.queued)
 		return;
@@ -208,7 +208,7 @@ static void finish_in_thread(void *arg)
 }
 
 /**
- * nbd_conn_finish - take no more requests, answer those that have come, and be over
+ * nbd_conn_finish - accept no more requests, answer those that have come, then end
  * @c: the connection, started
  */
 void nbd_conn_finish(struct nbd_conn *c)
@@ -221,7 +221,7 @@ static void hurry_in_thread(void *arg)
 	struct nbd_conn *c = arg;
 
 	if (!c->removed && c->tx.stuck && c->tx.bytes == c->seen_bytes)
-		nbd_conn_fail(c, "it does not take its replies");
+		nbd_conn_fail(c, "client is not reading replies");
 	c->seen_bytes = c->tx.bytes;
 }
 

@@ -9,30 +9,30 @@
 #include "targets/backend/channel.h"
 #include "targets/nbd/request.h"
 
-/* Receive buffer: all that a socket usually holds. */
+/* Bytes of a receive buffer: as much as a socket usually holds. */
 #define NBD_RX		(256u << 10)
 
-/* That the client has closed its end comes with the last data, and only once. */
+/* EPOLLRDHUP comes with the last data, and only once. */
 #define NBD_CONN_EVENTS	(EPOLLIN | EPOLLRDHUP)
 
 /**
- * struct nbd_rx - what came and was not looked at yet
+ * struct nbd_rx - received bytes that have not been parsed
  * @buf: NBD_RX bytes
- * @head: first byte not taken
- * @tail: behind the last one
+ * @head: first byte not parsed
+ * @tail: behind the last byte received
  * @filling: a write whose data is still coming, straight into its own buffer
  * @missing: bytes of it
- * @skip: bytes to forget: the data of a refused write
+ * @skip: bytes to discard: the data of a refused write
  * @large: the last request was a write too large to be copied
- * @fresh: something came that take_requests() has not seen
- * @drained: the socket was empty; epoll tells when it is not any more
- * @hung_up: the client has closed its end, which epoll does not say twice
+ * @fresh: bytes were received that take_requests() has not seen
+ * @drained: the socket was empty, so that epoll reports the next bytes
+ * @hung_up: the client has closed its end, which epoll reports only once
  * @blocked: no slot or no memory for the request at @head
- * @blocked_puts: nbd_slots.puts when that was found
- * @resume: there are requests to take without receiving anything: it need not wait any
- *	more, or others came first
- * @turn_bytes: that the requests taken in this turn ask for
- * @ended: nothing more is taken from the socket
+ * @blocked_puts: nbd_slots.puts at that moment
+ * @resume: parse the buffer again without receiving first: a blocked request can go on, or the
+ *	turn of other connections came first
+ * @turn_bytes: bytes that requests of this turn ask for
+ * @ended: receive nothing more
  */
 struct nbd_rx {
 	char *buf;
@@ -54,15 +54,15 @@ struct nbd_rx {
 
 /**
  * struct nbd_tx - replies
- * @done, @done_end: requests that are done, in that order
+ * @done, @done_end: requests that are done, in the order in which they were
  * @sending: those whose data is part of what is being sent
  * @iov: what is being sent
  * @at: first of it not sent
  * @nr: how many there are
  * @headers: replies without data
  * @headers_len: bytes used of it
- * @stuck: the socket takes no more now
- * @watched: epoll is to tell when it does
+ * @stuck: the socket is full
+ * @watched: epoll watches for EPOLLOUT
  * @bytes: sent so far
  */
 struct nbd_tx {
@@ -82,23 +82,23 @@ struct nbd_tx {
 /**
  * struct nbd_conn - a connection in transmission, an event source of one iothread
  * @source: the event source; its fd is the socket
- * @it: whose it is
+ * @it: the iothread that serves it
  * @trace: where the iothread writes down what happens, NULL without a trace
  * @number: what the connection is called there
  * @disk: what is exported
  * @agreed: by the handshake
- * @in_place: writes of which all data is there are served from the receive buffer, as the
- *	backend is done with it when it returns
- * @rights: descriptors may come with what is received: a unix socket of an old kernel
+ * @in_place: serve writes whose data is complete from the receive buffer, because the backend is
+ *	done with it when it returns
+ * @rights: clients can send descriptors: a unix socket of an old kernel
  * @finishing: the target ends
- * @hurried: no request in flight waits long for its service time any more
- * @broken: drop the client
- * @removed: the iothread does not look at it any more
+ * @hurried: the delays of requests in flight have been shortened
+ * @broken: the client is dropped
+ * @removed: its event source has been removed from the iothread
  * @in_flight: requests given to the channel and not done
  * @slots: its requests
  * @flush: sends replies at the end of a turn
- * @over: posted when nothing of it is left in the iothread
- * @seen_bytes: what nbd_conn_hurry() saw
+ * @over: posted when the iothread is done with it
+ * @seen_bytes: @tx.bytes at the last nbd_conn_hurry()
  * @why: the reason for dropping the client, empty when it just left
  */
 struct nbd_conn {

@@ -12,7 +12,7 @@
  * @description: for people
  * @block_size: every offset and length is a multiple of it, in bytes
  * @read_only: refuse whatever changes data
- * @refusal: why nobody gets it, NULL for somebody who does
+ * @refusal: why this client is refused, NULL if it is not
  */
 struct nbd_disk {
 	struct backend *backend;
@@ -35,7 +35,7 @@ struct nbd_agreed {
 
 #define NBD_ALLOCATION_ID	1
 
-/* One line of why a client was dropped. */
+/* Longest reason for which a client is dropped, with its end */
 #define NBD_WHY_MAX	128
 
 #endif

@@ -11,8 +11,8 @@
 #include "targets/nbd/rights.h"
 
 /*
- * Longest option data: a name and a few queries of NBD_STRING_MAX each. More is no
- * honest mistake any more, and the client is dropped.
+ * Longest option data: a name and a few queries of NBD_STRING_MAX each. Drop a client that
+ * sends more.
  */
 #define OPTION_MAX	(64u << 10)
 
@@ -29,8 +29,8 @@ enum outcome {
  * struct handshake - a handshake under way
  * @deadline_ns: when it must be over
  * @fixed: the client knows option replies
- * @no_zeroes: it wants none after the answer to EXPORT_NAME
- * @option: being haggled over
+ * @no_zeroes: send no zeroes after the answer to EXPORT_NAME
+ * @option: the option being handled
  * @len: bytes of @data that came with it
  * @pos: bytes of @data already looked at
  */
@@ -71,7 +71,7 @@ static int wait_for(struct handshake *h, short events)
 		if (ret > 0)
 			return 0;
 		if (!ret)
-			return fail(h, -ETIMEDOUT, "its handshake took too long");
+			return fail(h, -ETIMEDOUT, "handshake timed out");
 		if (errno != EINTR)
 			return fail(h, -errno, "poll: %s", strerror(errno));
 	}
@@ -96,13 +96,13 @@ static int receive(struct handshake *h, void *buf, size_t len)
 		if (n < 0 && errno != ECONNRESET)
 			return fail(h, -errno, "recv: %s", strerror(errno));
 		if (n <= 0)
-			return done ? fail(h, -EPIPE, "it left in the middle of its handshake") : LEFT;
+			return done ? fail(h, -EPIPE, "connection closed during the handshake") : LEFT;
 		done += n;
 	}
 	return 0;
 }
 
-/* LEFT when nobody is there to take it */
+/* LEFT when the client has closed its end */
 static int transmit(struct handshake *h, const void *buf, size_t len)
 {
 	size_t done = 0;
@@ -234,7 +234,7 @@ static int do_export_name(struct handshake *h)
 	int ret;
 
 	if (!is_ours(h->disk, (const char *)h->data, h->len))
-		return fail(h, -ENOENT, "it wants an export of another name");
+		return fail(h, -ENOENT, "no export of the requested name");
 	memcpy(buf, &e, sizeof(e));
 	ret = transmit(h, buf, h->no_zeroes ? sizeof(e) : sizeof(buf));
 	return ret ? ret : TRANSMIT;
@@ -287,7 +287,7 @@ static int send_info(struct handshake *h, uint16_t type)
 	case NBD_INFO_BLOCK_SIZE:
 		return reply(h, NBD_REP_INFO, &sizes, sizeof(sizes));
 	default:
-		/* EXPORT is sent anyway, and what nobody knows is ignored. */
+		/* EXPORT is sent anyway; ignore unknown ones. */
 		return 0;
 	}
 }
@@ -399,17 +399,17 @@ static int one_option(struct handshake *h)
 	if (ret)
 		return ret;
 	if (be64toh(header.magic) != NBD_OPTION_MAGIC)
-		return fail(h, -EPROTO, "its option does not begin with IHAVEOPT");
+		return fail(h, -EPROTO, "option does not begin with IHAVEOPT");
 	h->option = be32toh(header.option);
 	h->len = be32toh(header.len);
 	h->pos = 0;
 	if (h->len > OPTION_MAX)
-		return fail(h, -EMSGSIZE, "its option %u brings %u bytes", h->option, h->len);
+		return fail(h, -EMSGSIZE, "option %u has %u bytes of data", h->option, h->len);
 	if (!h->fixed && h->option != NBD_OPT_EXPORT_NAME)
-		return fail(h, -EPROTO, "its option %u is not for plain newstyle", h->option);
+		return fail(h, -EPROTO, "option %u needs fixed newstyle", h->option);
 	ret = receive(h, h->data, h->len);
 	if (ret == LEFT)
-		return fail(h, -EPIPE, "it left in the middle of its handshake");
+		return fail(h, -EPIPE, "connection closed during the handshake");
 	return ret ? ret : haggle(h);
 }
 
@@ -431,14 +431,14 @@ static int begin(struct handshake *h)
 		return ret;
 	flags = be32toh(flags);
 	if (flags & ~known)
-		return fail(h, -EPROTO, "it sets handshake flags 0x%x", flags);
+		return fail(h, -EPROTO, "unknown handshake flags 0x%x", flags);
 	h->fixed = flags & NBD_FLAG_FIXED_NEWSTYLE;
 	h->no_zeroes = flags & NBD_FLAG_NO_ZEROES;
 	return 0;
 }
 
 /**
- * nbd_handshake - agree with a client on how to go on
+ * nbd_handshake - negotiate with a client
  * @sock: the connection
  * @disk: what is exported
  * @timeout_ms: how long it may take
@@ -447,7 +447,7 @@ static int begin(struct handshake *h)
  *
  * Fixed newstyle, "Newstyle negotiation" and "Option types" of the specification.
  *
- * Return: 0 for transmission, NBD_LEFT when the client was content with less, or a
+ * Return: 0 for transmission, NBD_LEFT when the client ended the connection itself, or a
  * negative errno.
  */
 int nbd_handshake(int sock, const struct nbd_disk *disk, unsigned int timeout_ms,

@@ -64,10 +64,10 @@ static const struct command commands[NBD_CMD_MAX] = {
 void nbd_say_malformed(const struct nbd_request *req, char why[NBD_WHY_MAX])
 {
 	if (be32toh(req->magic) != NBD_REQUEST_MAGIC)
-		snprintf(why, NBD_WHY_MAX, "what should be a request begins with 0x%08x",
+		snprintf(why, NBD_WHY_MAX, "bad request magic 0x%08x",
 			 be32toh(req->magic));
 	else
-		snprintf(why, NBD_WHY_MAX, "it writes %u bytes in one request, %u are the most",
+		snprintf(why, NBD_WHY_MAX, "write of %u bytes, at most %u are accepted",
 			 be32toh(req->len), NBD_PAYLOAD_MAX);
 }
 
@@ -85,12 +85,12 @@ static int check_range(const struct nbd_disk *d, const struct nbd_agreed *agreed
 	if (!cmd->ranged)
 		return offset || len ? refuse(s, -EINVAL, "offset and length must be 0") : 0;
 	if (!len)
-		return refuse(s, -EINVAL, "nothing is asked for");
+		return refuse(s, -EINVAL, "length is 0");
 	if ((offset | len) & (d->block_size - 1))
 		return refuse(s, -EINVAL, "not a multiple of the minimum block size");
 	if (offset > size || len > size - offset)
 		return refuse(s, cmd->past_end, "beyond the end of the export");
-	/* EOVERFLOW is for clients that know DF. */
+	/* Clients that know DF know EOVERFLOW. */
 	if (s->type == NBD_CMD_READ && len > NBD_PAYLOAD_MAX)
 		return refuse(s, agreed->structured ? -EOVERFLOW : -EINVAL,
 			      "more than the maximum block size");
@@ -189,7 +189,7 @@ static size_t put_simple(void *to, const struct nbd_slot *s)
 	return sizeof(r);
 }
 
-/* A request that was wrong gets a sentence, one that failed the place where it failed. */
+/* Send a sentence for a request that was wrong, and the offset for one that failed. */
 static size_t put_error(char *to, const struct nbd_slot *s)
 {
 	size_t why_len = s->why ? strlen(s->why) : 0;
@@ -213,9 +213,9 @@ static size_t put_error(char *to, const struct nbd_slot *s)
 }
 
 /*
- * The data with what precedes it, in one piece. Holes are sent as data, too: to find out where
- * they are takes an lseek(2) a read, which costs half of what reading 4 KiB from the page cache
- * does, and who copies a disk asks for block status first.
+ * Send the header and the data in one piece. Holes are sent as data, too: finding them takes an
+ * lseek(2) per read, half of what reading 4 KiB from the page cache costs, and programs that copy
+ * disks ask for block status first.
  */
 static struct iovec form_read(struct nbd_slot *s, bool structured)
 {
@@ -235,8 +235,8 @@ static struct iovec form_read(struct nbd_slot *s, bool structured)
 }
 
 /*
- * Extents as the backend gave them become the wire's, which are shorter, in the same
- * memory. They end where the request does.
+ * Convert the backend's extents to the wire's, which are shorter, in the same memory, and end
+ * the last one where the request ends.
  */
 static unsigned int convert_extents(struct nbd_slot *s)
 {

@@ -3,7 +3,7 @@
 #include "targets/close-aside.h"
 #include "targets/nbd/rights.h"
 
-/* All that a client can send at once: SCM_MAX_FD of the kernel */
+/* Most descriptors in one message: SCM_MAX_FD of the kernel */
 #define RIGHTS_MAX	253
 
 union rights {

@@ -34,7 +34,7 @@ struct nbd_client {
 	struct nbd_conn *conn;
 };
 
-#define GAVE_WAY	"its handshake is the oldest, and gives way to newer clients"
+#define GAVE_WAY	"evicted for a new client: oldest handshake"
 
 static struct nbd_client *to_client(struct client *c)
 {
@@ -140,7 +140,7 @@ static void refuse(struct client *client)
 	char why[NBD_WHY_MAX];
 	struct nbd_agreed agreed;
 
-	disk.refusal = "the server has as many clients as it may (--max-clients)";
+	disk.refusal = "too many clients (see --max-clients)";
 	nbd_handshake(client->sock, &disk, REFUSAL_MS, &agreed, why);
 }
 

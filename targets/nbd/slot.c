@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include "targets/nbd/slot.h"
 
-/* Mapped: zeroed, so that no client sees what is not its own, and taking memory as it is used. */
+/* Map memory: it is zeroed, so that no client sees another's data, and takes pages as they are used. */
 static void *map(size_t len)
 {
 	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,

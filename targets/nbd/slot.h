@@ -6,7 +6,7 @@
 #include "base/cpu.h"
 #include "targets/backend/request.h"
 
-/* Requests of a connection in flight at once; what comes beyond waits in the socket. */
+/* Requests of a connection in flight at once; more wait in the socket. */
 #define NBD_SLOTS	256
 
 /* Room every slot has for data; a request with more gets a buffer of its own. */
@@ -30,7 +30,7 @@ struct nbd_conn;
  * struct nbd_slot - a request of a connection
  * @r: as the channel sees it; first, so that its done() finds the slot
  * @iov: its memory
- * @conn: whose it is
+ * @conn: the connection
  * @next: in the list of free ones, of those done, or of those being sent
  * @cookie: to send back, as it came
  * @type: NBD_CMD_*
@@ -57,8 +57,8 @@ struct nbd_slot {
 /**
  * struct nbd_slots - the slots of a connection
  * @slot: all NBD_SLOTS
- * @free: those used before and free again, the last one first, as the cache knows it best
- * @touched: how many have ever been used; behind them no memory is taken
+ * @free: those used before and free again, last in first out, as the cache still holds the last
+ * @touched: how many have ever been used; the rest takes no memory
  * @memory: NBD_SMALL bytes for each, and before them a page for what precedes the data in
  *	a reply
  * @large_bytes: in large buffers
@@ -80,7 +80,7 @@ int nbd_slot_large_room(struct nbd_slots *s, struct nbd_slot *slot, size_t len);
 /**
  * nbd_slot_get - take a free slot
  * @s: the slots
- * @conn: whom they belong to
+ * @conn: their connection
  *
  * Return: the slot, or NULL when all are in use.
  */

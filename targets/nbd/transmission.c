@@ -13,15 +13,15 @@
 #include "targets/nbd/transmission.h"
 
 /*
- * After a large write most likely comes another one: receive little but its header, and its
- * data need not be copied.
+ * Receive little more than a header after a large write: another one is likely, whose data can
+ * then be received into its own buffer instead of being copied there.
  */
 #define AFTER_LARGE	4096u
 
-/* What others are kept waiting for: then it is their turn. */
+/* Bytes that a connection may ask for before it is the turn of others. */
 #define TURN_BYTES	SLICE_BYTES
 
-/* A write that is served from the receive buffer is done when it has been submitted. */
+/* A write that is served from the receive buffer must be done when submitting it returns. */
 _Static_assert(NBD_RX <= SLICE_BYTES, "no slices of what is in the receive buffer");
 
 static ssize_t receive_some(struct nbd_conn *c, size_t *asked)
@@ -57,7 +57,7 @@ static void came(struct nbd_rx *rx, size_t n)
 	rx->fresh = true;
 }
 
-/* Take what the socket has, without waiting. Returns whether there is something to do. */
+/* Receive what the socket has, without waiting. Returns whether there is something to do. */
 static bool receive(struct nbd_conn *c)
 {
 	struct nbd_rx *rx = &c->rx;
@@ -68,7 +68,7 @@ static bool receive(struct nbd_conn *c)
 		return false;
 	n = receive_some(c, &asked);
 	if (n > 0) {
-		/* Less than there was room for is all there was: see epoll(7) on EPOLLET. */
+		/* A short read has emptied the socket: see epoll(7) on EPOLLET. */
 		rx->drained = (size_t)n < asked;
 		came(rx, n);
 		return true;
@@ -85,7 +85,7 @@ static bool receive(struct nbd_conn *c)
 	return true;
 }
 
-/* A request is done: its reply goes out at the end of this turn. */
+/* Send the reply to a request that is done at the end of this turn. */
 static void reply(struct nbd_conn *c, struct nbd_slot *s)
 {
 	struct channel_stats *stats = &c->it->channel->stats;
@@ -133,7 +133,7 @@ static void submit(struct nbd_conn *c, struct nbd_slot *s)
 	c->in_flight++;
 }
 
-/* A write whose data begins at the head of the buffer, or is still to come. */
+/* Start a write whose data begins at the head of the buffer, or is still to come. */
 static void take_data(struct nbd_conn *c, struct nbd_slot *s)
 {
 	struct nbd_rx *rx = &c->rx;
@@ -247,7 +247,7 @@ static bool take_request(struct nbd_conn *c)
 	return true;
 }
 
-/* What is left is less than a header, unless it has to wait. */
+/* Move what is left, less than a header, to the front; requests that have to wait stay where they are. */
 static void make_room(struct nbd_rx *rx)
 {
 	unsigned int left = rx->tail - rx->head;
@@ -291,7 +291,7 @@ static void add_piece(struct nbd_tx *tx, void *base, size_t len)
 {
 	struct iovec *last = tx->nr ? &tx->iov[tx->nr - 1] : NULL;
 
-	/* Replies without data lie side by side. */
+	/* Replies without data lie side by side: send them as one piece. */
 	if (last && (char *)last->iov_base + last->iov_len == base)
 		last->iov_len += len;
 	else
@@ -319,7 +319,7 @@ static void add_reply(struct nbd_conn *c, struct nbd_slot *s)
 	nbd_slot_put(&c->slots, s);
 }
 
-/* All that is done now goes out together. */
+/* Put the replies to all requests that are done into one message. */
 static void gather(struct nbd_conn *c)
 {
 	struct nbd_tx *tx = &c->tx;
@@ -352,7 +352,7 @@ static void sent(struct nbd_tx *tx, size_t n)
 	}
 }
 
-/* Returns whether all of it is on its way. */
+/* Returns whether the socket took all of it. */
 static bool send_gathered(struct nbd_conn *c)
 {
 	struct nbd_tx *tx = &c->tx;
@@ -421,7 +421,7 @@ static bool conn_poll(struct event_source *s, uint64_t now)
 	return c->rx.resume || receive(c);
 }
 
-/* A client that takes its replies wakes nobody who has no more for it. */
+/* Watch for EPOLLOUT only while the socket is full. */
 static void watch_for_room(struct nbd_conn *c, bool on)
 {
 	if (c->tx.watched == on)
@@ -452,7 +452,7 @@ static void conn_woken(struct event_source *s)
 	c->rx.drained = false;
 	if (s->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		c->rx.hung_up = true;
-	/* NBD has no notifications of its own: take the times that the socket ended a wait for them. */
+	/* NBD has no notifications of its own: count the waits that the socket ended. */
 	counter_add(&nbd_stats(c)->kicks, 1);
 	counter_add(&nbd_stats(c)->noticed, 1);
 	PROBE1(target_woken, IN_MEM(c->number));
@@ -479,7 +479,7 @@ static const struct event_source_ops conn_ops = {
 	.no_poll_handler = true,
 };
 
-/* Requests that had to wait can go on, when the loop comes round and something was given back. */
+/* Resume requests that had to wait, now that a slot or memory was given back. */
 static void unblock(struct nbd_conn *c)
 {
 	if (!c->rx.blocked || c->slots.puts == c->rx.blocked_puts)
@@ -496,7 +496,7 @@ static void conn_flush(struct deferred *d)
 
 	if (likely(!c->broken)) {
 		unblock(c);
-		/* or the loop would not notice before it sleeps */
+		/* Have conn_arm() called before the loop sleeps. */
 		if (c->rx.resume || c->tx.stuck || c->tx.watched)
 			event_source_rearm(&c->source);
 		if (likely(!nbd_conn_is_ending(c)))

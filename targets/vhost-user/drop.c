@@ -8,9 +8,9 @@
 #include "targets/vhost-user/session.h"
 
 /**
- * session_refuse - say more of why a message is refused than its errno does
+ * session_refuse - record why a message is refused, where its errno does not say enough
  * @s: the session; called in its own thread
- * @err: why, a negative errno that drop_text() knows; a reason given before stays
+ * @err: why, a negative errno that drop_text() knows; an earlier reason stays
  *
  * Return: @err, for which the front end is to be dropped.
  */
@@ -25,7 +25,7 @@ int session_refuse(struct session *s, int err)
 /**
  * session_give_up - have the session's own thread drop the front end
  * @s: the session
- * @err: why, a negative errno that drop_text() knows; a reason given before stays
+ * @err: why, a negative errno that drop_text() knows; an earlier reason stays
  *
  * From any thread, and from a signal handler.
  */
@@ -49,32 +49,32 @@ static const char *drop_text(int err)
 	case -EPROTO:
 		return "a request has no room for its status";
 	case -EBADF:
-		return "its call descriptor cannot be written";
+		return "call eventfd cannot be written";
 	case -EDEADLK:
-		return "its call descriptor was made to block, and full";
+		return "call eventfd is full and blocks";
 	case -EBADFD:
-		return "it sends a kick, call or error descriptor that is no eventfd";
+		return "kick, call or error descriptor is not an eventfd";
 	case -EOVERFLOW:
 		return "more requests are in flight than the ring holds";
 	case -ESTALE:
-		return "its shared memory has shrunk, or the file system under it is full";
+		return "shared memory was truncated, or its file system is full";
 	case -EDQUOT:
-		return "it shares more memory than --max-client-memory allows";
+		return "shared memory exceeds --max-client-memory";
 	case -EREMOTEIO:
-		return "its memory lies on a file system that others answer for (FUSE, overlay, network): share a memfd, tmpfs, hugetlbfs or a local file";
+		return "shared memory is on a FUSE, overlay or network file system: share a memfd, tmpfs, hugetlbfs or a local file";
 	default:
 		return "a descriptor is malformed";
 	}
 }
 
-/* Of a front end that could not even be heard out */
+/* The line for a front end of which no message could be received */
 static void say_unheard(const struct session *s, int err)
 {
-	const char *why = err == -EUSERS ? "it has said nothing, and gives way to newer clients" :
-			  err == -E2BIG ? "it sends more descriptors than any message has" :
-			  err == -EMFILE ? "no room for a descriptor that it sends: Too many open files (see ulimit -n)" :
-			  err != -ETIMEDOUT ? NULL : s->spoke ? "it stops in the middle of a message" :
-			  "it says nothing";
+	const char *why = err == -EUSERS ? "evicted for a new client: no message received" :
+			  err == -E2BIG ? "message with too many descriptors" :
+			  err == -EMFILE ? "cannot receive a descriptor: Too many open files (see ulimit -n)" :
+			  err != -ETIMEDOUT ? NULL : s->spoke ? "timed out in the middle of a message" :
+			  "no message received";
 
 	if (why)
 		client_dropped(&s->client, "%s", why);
@@ -83,12 +83,12 @@ static void say_unheard(const struct session *s, int err)
 }
 
 /**
- * session_say_goodbye - say in a line why a front end is dropped
+ * session_say_goodbye - write the line that says why a front end is dropped
  * @s: the session; called in its own thread
  * @msg: the message that is to blame, NULL when none could be received
- * @err: what became of it
+ * @err: the negative errno of receiving or handling it
  *
- * Nothing is said when the front end just left, or the target ends.
+ * Writes nothing when the front end just left, or the target ends.
  */
 void session_say_goodbye(struct session *s, const struct vu_msg *msg, int err)
 {
@@ -108,11 +108,11 @@ void session_say_goodbye(struct session *s, const struct vu_msg *msg, int err)
 }
 
 /**
- * session_hangup - whether a session is about to end
+ * session_hangup - whether the front end has closed its end, or the session is about to end
  * @s: the session
  *
- * Return: 0 if it is not; POLLHUP with others when the front end is gone, without when it will
- * be heard no more.
+ * Return: 0 if not; with POLLHUP when the front end is gone, without when only no more messages
+ * will be read.
  */
 short session_hangup(const struct session *s)
 {

@@ -10,10 +10,10 @@
 /*
  * A front end can take pages away from a file that is mapped here: by truncating it, or
  * by filling the file system it lies on. The next access to such a page raises SIGBUS.
- * Its thread then has to get on, since other front ends depend on it, until the session's
- * own thread has stopped the queues.
+ * The thread must go on, since other front ends depend on it, until the session's own thread
+ * has stopped the queues.
  *
- * So everything the session shares is replaced by private zeroes, at once: there can be no
+ * So replace everything that the session shares by private zeroes at once: there can be no
  * second fault, the rings read as broken, and the front end never sees an answer to a
  * request that was served from zeroes.
  */
@@ -32,7 +32,7 @@ struct watched {
 
 /*
  * A spinlock, because the handler takes it as well. It cannot interrupt a holder: SIGBUS
- * comes from access to shared memory, and nobody who holds the lock does that.
+ * comes from access to shared memory, which no holder of the lock accesses.
  */
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static struct watched watched[SESSIONS_MAX * (GUEST_MEMORY_REGIONS + 1)];
@@ -78,8 +78,8 @@ static bool replace_all(const struct session *s)
 }
 
 /*
- * The session stays: its queues are stopped before it goes, and its memory with it, for
- * which the iothread that is in here would have to come back first.
+ * The session cannot go meanwhile: its queues are stopped before it and its memory are freed,
+ * and stopping them waits for the iothread that is in here.
  */
 static bool survive(const char *addr)
 {
@@ -89,7 +89,7 @@ static bool survive(const char *addr)
 	lock_watched();
 	s = find_owner(addr);
 	if (s) {
-		/* The reason first, or another iothread might say what it thinks of the zeroes. */
+		/* Record the reason first, or another iothread could report the zeroes as a broken ring. */
 		session_give_up(s, -ESTALE);
 		ok = replace_all(s);
 	}
@@ -97,7 +97,7 @@ static bool survive(const char *addr)
 	return ok;
 }
 
-/* Anything that is not a missing page of a front end has the effect it had without us. */
+/* Any SIGBUS that is not a missing page of a front end has the effect it had before. */
 static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
@@ -113,9 +113,9 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 }
 
 /**
- * lost_memory_catch - from here on, a front end that takes its memory away is dropped
+ * lost_memory_catch - drop front ends that take their memory away, from here on
  *
- * For a process that serves others besides: it takes the process's SIGBUS handler.
+ * Takes the SIGBUS handler of the process.
  */
 void lost_memory_catch(void)
 {
@@ -126,8 +126,8 @@ void lost_memory_catch(void)
 }
 
 /**
- * lost_memory_watch - expect that a region's pages may go
- * @s: whose it is
+ * lost_memory_watch - be prepared for the loss of a region's pages
+ * @s: the session that shares it
  * @r: the region, mapped and not yet used
  *
  * Return: 0, or -ENOSPC when more regions are mapped than front ends may have.
@@ -148,8 +148,8 @@ int lost_memory_watch(struct session *s, const struct guest_region *r)
 }
 
 /**
- * lost_memory_forget - a region is about to be unmapped
- * @r: the region, not in use any more; no matter if it was never watched
+ * lost_memory_forget - end lost_memory_watch(), before a region is unmapped
+ * @r: the region, not in use any more; it need not have been watched
  */
 void lost_memory_forget(const struct guest_region *r)
 {

@@ -23,10 +23,9 @@
 #endif
 
 /*
- * Where a page that is missing comes from somebody else: another process (FUSE), another
- * machine, or a file system below that may be either. An iothread that touches such a page
- * waits for them, and all its clients with it. FUSE and overlays are what a user without
- * privileges can mount.
+ * File systems whose missing pages come from another process (FUSE), another machine, or a file
+ * system below that may be either. An iothread that touches such a page waits for it, and all
+ * its clients with it. Users without privileges can mount FUSE and overlays.
  */
 static const unsigned int slow_magic[] = {
 	FUSE_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, CIFS_SUPER_MAGIC,
@@ -37,7 +36,7 @@ static bool pages_may_be_slow(int fd)
 {
 	struct statfs fs;
 
-	/* memfd, tmpfs and hugetlbfs: what nearly all share, and what nobody has to be asked about */
+	/* memfd, tmpfs and hugetlbfs, which nearly all front ends share, need no statfs(). */
 	if (fcntl(fd, F_GET_SEALS) >= 0)
 		return false;
 	if (fstatfs(fd, &fs))
@@ -65,7 +64,7 @@ int session_map(struct session *s, struct guest_region *r, const struct vu_regio
 
 	if (pages_may_be_slow(fd))
 		return session_refuse(s, -EREMOTEIO);
-	/* Before it is mapped, as addresses are what must not be used up; one that wraps is refused below. */
+	/* Check before mapping, which would use up addresses; a range that wraps is refused below. */
 	if (!__builtin_add_overflow(what->offset, what->size, &end) &&
 	    end > s->server->max_memory - s->mapped)
 		return session_refuse(s, -EDQUOT);

@@ -38,8 +38,8 @@ static int get_features(struct session *s, struct vu_msg *msg)
 }
 
 /*
- * Running rings go on: the message must not disable them. What it changes of the rings counts
- * from their next start.
+ * Do not disable running rings. What the message changes about rings takes effect at their next
+ * start.
  */
 static int set_features(struct session *s, struct vu_msg *msg)
 {
@@ -123,7 +123,7 @@ static int add_mem_reg(struct session *s, struct vu_msg *msg)
 	return ret ? ret : session_resume(s);
 }
 
-/* Front ends may send a descriptor along, which says nothing here. */
+/* Ignore a descriptor, which front ends may send along. */
 static int rem_mem_reg(struct session *s, struct vu_msg *msg)
 {
 	const struct vu_region *r = &msg->reg.region;
@@ -204,9 +204,9 @@ static int get_vring_base(struct session *s, struct vu_msg *msg)
 }
 
 /*
- * Finds the queue of a KICK, CALL or ERR message, and pauses it. What comes with it must be an
- * eventfd, as the kernel's vhost has it, too: to write or to poll a pipe, a socket, a terminal
- * or a file on FUSE may take as long as somebody else wishes, and to close it as well.
+ * Find the queue of a KICK, CALL or ERR message, and pause it. The descriptor must be an eventfd,
+ * as the kernel's vhost requires, too: writing, polling or closing a pipe, a socket, a terminal or
+ * a file on FUSE may block for as long as another process wishes.
  */
 static int vring_for_fd(struct session *s, const struct vu_msg *msg, struct vu_vring **v)
 {
@@ -229,7 +229,7 @@ static int set_vring_kick(struct session *s, struct vu_msg *msg)
 
 	if (ret)
 		return ret;
-	/* Without an fd the driver would have us poll for ever, which is --poll busy's to decide. */
+	/* No fd asks the device to poll for ever, which only --poll busy decides. */
 	if (!msg->nr_fds)
 		return -EOPNOTSUPP;
 	take_fd(msg, &v->kick_fd);
@@ -260,7 +260,7 @@ static int set_vring_err(struct session *s, struct vu_msg *msg)
 	return session_update_vring(s, msg->u64 & VU_VRING_INDEX_MASK);
 }
 
-/* SPDK sends numbers other than 1 to enable. */
+/* Any number but 0 enables: SPDK sends others than 1. */
 static int set_vring_enable(struct session *s, struct vu_msg *msg)
 {
 	struct vu_vring *v = find_vring(s, msg->state.index);
@@ -279,7 +279,7 @@ static bool config_fits(const struct vu_msg *msg)
 	       msg->h.size == offsetof(struct vu_config, data) + c->size;
 }
 
-/* What is asked for is answered in that size; behind the fields there are zeroes. */
+/* Answer in the size that is asked for, with zeroes behind the fields. */
 static int get_config(struct session *s, struct vu_msg *msg)
 {
 	uint8_t config[VU_CONFIG_MAX] = { 0 };
@@ -309,10 +309,10 @@ static bool inflight_fits(const struct session *s, const struct vu_inflight *i)
 }
 
 /*
- * "Inflight I/O tracking": the memory is ours to make and the front end's to keep. QEMU 10
- * names the queue-size= of its device, 128, and then lets the driver have rings of 1024:
- * whatever is named, there is room for the largest ring. How much a record has is told by the
- * size of all, since a target that takes them over may have been started with another largest ring.
+ * "Inflight I/O tracking": the device makes the memory and the front end keeps it. Make room for
+ * the largest ring whatever the front end names: QEMU 10 names the queue-size= of its device,
+ * 128, and then lets the driver have rings of 1024. The size of the whole region tells how large
+ * a record is, since a target that takes it over may have been started with another largest ring.
  */
 static int get_inflight_fd(struct session *s, struct vu_msg *msg)
 {
@@ -326,7 +326,7 @@ static int get_inflight_fd(struct session *s, struct vu_msg *msg)
 	if (fd < 0)
 		return -errno;
 	msg->fd[msg->nr_fds++] = fd;
-	/* Who else keeps it then cannot make it shorter either. */
+	/* No other holder can shorten it then. */
 	if (ftruncate(fd, size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return -errno;
 	msg->inflight.mmap_size = size;

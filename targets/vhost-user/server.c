@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "targets/vhost-user/session.h"
 
-/* At the end of the target: how long sessions may take that have no queue running */
+/* How long the end of the target waits for sessions without running queues */
 #define LEAVE_NS	UINT64_C(3000000000)
 
 static struct client *new_session(struct clients *all, int sock)
@@ -67,8 +67,8 @@ static bool any_runs(const struct server *srv)
  * server_close - stop listening, finish what is in flight, remove the socket
  * @srv: the server
  *
- * Sessions without queues are given a moment to go; the target does not wait for whatever keeps
- * one of them busy, such as a descriptor that its front end sent. So the lock stays usable.
+ * Sessions without queues get a moment to go. One whose thread is blocked, for instance by a
+ * descriptor that its front end sent, is left behind, so the lock stays usable.
  */
 void server_close(struct server *srv)
 {

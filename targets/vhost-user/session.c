@@ -11,7 +11,7 @@
 /* How long a message may take; the first one, from the connection on. */
 #define MESSAGE_MS	10000
 
-/* A front end that takes no answers for so long is dropped. */
+/* Drop a front end that reads no answers for so long. */
 #define SEND_TIMEOUT_S	2
 
 static void close_fd(int *fd)
@@ -22,7 +22,7 @@ static void close_fd(int *fd)
 }
 
 /**
- * session_new - welcome a front end
+ * session_new - make a session for a front end
  * @server: who accepted it
  * @sock: the connection
  *
@@ -39,7 +39,7 @@ struct session *session_new(struct server *server, int sock)
 		free(s);
 		return NULL;
 	}
-	/* Or its thread could never be told that the target ends. */
+	/* Otherwise its thread could block in send() for ever, even when the target ends. */
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	s->server = server;
 	s->dev = server->dev;
@@ -52,8 +52,8 @@ struct session *session_new(struct server *server, int sock)
 }
 
 /**
- * session_free - part with a front end that has been served
- * @s: the session; nobody else knows of it any more
+ * session_free - free the session of a front end that has been served
+ * @s: the session; no other thread knows it any more
  */
 void session_free(struct session *s)
 {
@@ -72,7 +72,7 @@ static int next_message(struct session *s, struct vu_msg *msg)
 	struct pollfd p = { .fd = s->client.sock, .events = POLLIN };
 	int ret;
 
-	/* Between two messages it may take its time; who begins one, or has yet to begin, may not. */
+	/* No limit between two messages; one that has begun, and the first one, have MESSAGE_MS. */
 	if (s->spoke) {
 		while (poll(&p, 1, -1) < 0 && errno == EINTR)
 			;
@@ -126,7 +126,7 @@ void session_serve(struct session *s)
 	bool wanted;
 
 	answer_messages(s);
-	/* A driver that closed its end, or broke its ring, wants nothing finished. */
+	/* Finish requests only for a driver that is still there and whose ring is intact. */
 	wanted = atomic_load(&s->finish) && !(session_hangup(s) & POLLHUP);
 	session_stop(s, !wanted);
 	unmap_all(s);

@@ -15,13 +15,13 @@
  * @addr: its parts in the front end's address space, valid with @have_addr
  * @base: where it begins, see vq_device_resume()
  * @kick_fd: with it the ring is started; -1 without
- * @kicks_seen: what it had counted when it came, or when the queue was stopped
+ * @kicks_seen: its counter when it came, or when the queue was stopped
  * @call_fd: -1 without
  * @err_fd: -1 without
  * @enabled: by SET_VRING_ENABLE
  * @running: an iothread serves it
- * @inflight: its record of what is in flight, while @running
- * @recover: the front end has given the record, and no queue was started with it yet
+ * @inflight: its record of requests in flight, while @running
+ * @recover: the front end has sent the record, and no queue was started with it yet
  */
 struct vu_vring {
 	struct queue queue;
@@ -48,17 +48,17 @@ struct vu_vring {
  * @protocol: negotiated protocol features
  * @mem: its memory
  * @mapped: bytes of all that it shares, with @inflight
- * @inflight: what it keeps for us of requests in flight; its size is 0 without
+ * @inflight: the in-flight region, which the front end keeps; its size is 0 without
  * @inflight_queues: queues of which @inflight has records
  * @inflight_size: entries that each record is said to have
  * @inflight_room: bytes that each has
  * @vring: one for each queue of the device
- * @may_start: nobody who left before has requests in flight any more
+ * @may_start: no earlier session that hung up has requests in flight any more
  * @spoke: its first message has come
  * @running: queues that run, or are about to; under the clients' lock, as the next one
  * @too_late: it had hung up, and a later one did not wait for it: no queue is to be started
- * @dropped_for: why an iothread gave a queue up, or what was wrong with a message that was
- *	refused, 0 while nothing is; the first reason stays
+ * @dropped_for: why an iothread gave a queue up, or a message was refused, 0 for neither; the
+ *	first reason stays
  * @finish: the target is about to end: requests in flight are waited for
  */
 struct session {

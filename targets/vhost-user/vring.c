@@ -7,9 +7,9 @@
 #include "targets/vhost-user/session.h"
 
 /*
- * Whether one that came before has hung up and still has queues: its own thread may not have
- * noticed yet. One without queues is not waited for, as its thread may be kept by whatever the
- * front end has sent: instead it will start none any more.
+ * Whether an earlier session has hung up and still has queues: its own thread may not have
+ * noticed yet. Do not wait for one without queues, as its thread may be blocked by a descriptor
+ * that the front end sent: keep it from starting any instead.
  */
 static bool older_is_leaving(const struct session *s)
 {
@@ -29,19 +29,19 @@ static bool older_is_leaving(const struct session *s)
 }
 
 /**
- * session_may_run - ask for leave to start a queue
+ * session_may_run - wait until a queue may be started
  * @s: the session; called in its own thread
  *
- * First those must have gone that hung up before. One of them may be the same front end as
- * this, back at once with the same memory and the same record of requests in flight: two
- * devices on one ring would answer requests twice. And what the next one writes must not be
- * overwritten by what the one before had in flight. QEMU's util/vhost-user-server.c lets nobody
+ * Wait until earlier sessions that hung up have stopped their queues. One of them may be of the
+ * same front end, which is back at once with the same memory and the same in-flight region: two
+ * devices on one ring would complete requests twice, and requests in flight in the earlier one
+ * could overwrite what the later one writes. QEMU's util/vhost-user-server.c lets no other client
  * in before it is idle; here others go on.
  *
  * No session waits for one that came later, so that two cannot wait for each other.
  *
- * Return: whether it may; then session_stopped() is to be called when that queue has stopped. It
- * may not when the target ends, or when the front end has hung up and another one did not wait.
+ * Return: whether it may; then call session_stopped() when that queue has stopped. It may not
+ * when the target ends, or when the front end has hung up and another one did not wait.
  */
 static bool session_may_run(struct session *s)
 {
@@ -59,7 +59,7 @@ static bool session_may_run(struct session *s)
 }
 
 /**
- * session_stopped - a queue has stopped, or was not started in the end
+ * session_stopped - note that a queue has stopped, or was not started after all
  * @s: the session; called in its own thread
  */
 static void session_stopped(struct session *s)
@@ -84,7 +84,7 @@ static void stop_vring(struct session *s, struct vu_vring *v, bool at_once)
 	session_stopped(s);
 }
 
-/* In an iothread: the rest is left to the session's own thread. */
+/* In an iothread; the session's own thread does the rest. */
 static void on_broken(void *owner, struct queue *q, int err)
 {
 	(void)q;
@@ -92,8 +92,8 @@ static void on_broken(void *owner, struct queue *q, int err)
 }
 
 /*
- * Tell the driver that its ring is broken, in a way that does not wait whatever it does to the
- * descriptor. Where there is none, the line on stderr has to do.
+ * Signal the driver that its ring is broken, without waiting whatever it does to the descriptor.
+ * Without one, the line on stderr has to do.
  */
 static void signal_error(int err_fd)
 {
@@ -114,13 +114,13 @@ static bool should_run(const struct session *s, const struct vu_vring *v)
 	return v->kick_fd >= 0 && v->have_addr && v->num && (v->enabled || !needs_enable);
 }
 
-/* It stays as the driver made it, who shares its flags and may want to sleep in read(), as fio's libblkio engine does. */
+/* Do not change the flags, which the driver shares: it may want to sleep in read(), as fio's libblkio engine does. */
 static bool blocks(int fd)
 {
 	return !(fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
-/* A queue without a record runs too, but requests in flight would die with the target. */
+/* A queue without a record runs too, but its requests in flight would be lost if the target were killed. */
 static int open_record(struct session *s, unsigned int index)
 {
 	struct vu_vring *v = &s->vring[index];

@@ -10,7 +10,7 @@ import vhost_user_client as vu
 from vhost_user_client import u64
 
 FULL = (1 << 64) - 2
-MADE_TO_BLOCK = r"client \d+ dropped: its call descriptor was made to block, and full$"
+MADE_TO_BLOCK = r"client \d+ dropped: call eventfd is full and blocks$"
 
 
 def fill(fd):

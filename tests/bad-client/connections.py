@@ -54,7 +54,7 @@ class Connections(bench.BadClientTest):
         clients += [self.client() for _ in range(7)]
         for client in clients[63:]:
             self.assertTrue(client.dropped())
-        self.expect_line("^a client is turned away from ", count=7)
+        self.expect_line("^client refused on ", count=7)
         for client in clients:
             client.close()
         self.assertTrue(bench.wait_until(lambda: self.target.fds() == self.fds))
@@ -127,7 +127,7 @@ class Shrinks(bench.BadClientTest):
     """A client takes pages away from memory that the target has mapped."""
 
     def shrunk(self):
-        return self.dropped("client [0-9]+ dropped: its shared memory has shrunk")
+        return self.dropped("client [0-9]+ dropped: shared memory was truncated")
 
     def test_no_data_buffer_left(self):
         for kind in (vu.IN, vu.OUT):
@@ -171,7 +171,7 @@ class Shrinks(bench.BadClientTest):
         for d in devices:
             self.assertTrue(d.client.dropped())
             d.close()
-        self.expect_line("its shared memory has shrunk", count=50)
+        self.expect_line("shared memory was truncated", count=50)
         self.check_new_client()
 
     def test_one_of_several_regions(self):
@@ -195,7 +195,7 @@ class Shrinks(bench.BadClientTest):
             kick = [d.ring.kick]
             d.client.send(vu.SET_VRING_KICK, vu.u64(0), kick, vu.VERSION)
             self.assertTrue(d.client.dropped())
-        self.expect_line("its shared memory has shrunk")
+        self.expect_line("shared memory was truncated")
         self.check_new_client()
 
     def test_shrunk_memory_that_is_not_used(self):

@@ -100,7 +100,7 @@ class HalfOpen(bench.BadClientTest):
         for client in silent[:3]:
             self.assertTrue(client.dropped())
         silent[3].ask_u64(vu.GET_FEATURES)
-        self.expect_line(r"client \d+ dropped: it has said nothing, and gives way to newer clients$", 3)
+        self.expect_line(r"client \d+ dropped: evicted for a new client: no message received$", 3)
         for client in silent:
             client.close()
 
@@ -118,7 +118,7 @@ class HalfOpen(bench.BadClientTest):
         lines = []
         bench.wait_until(lambda: lines.extend(self.target.new_lines()) or len(lines) >= 3)
         texts = collections.Counter(line.partition(" dropped: ")[2] for line in lines)
-        self.assertEqual(texts, {"it says nothing": 2, "it stops in the middle of a message": 1})
+        self.assertEqual(texts, {"no message received": 2, "timed out in the middle of a message": 1})
         for client in clients:
             client.close()
 
@@ -133,7 +133,7 @@ class HalfOpenNbd(nbd_bench.BadClientTest):
         for client in halves[:3]:
             self.assertTrue(client.dropped())
         self.assertEqual(halves[3].option(nbd.OPT_ABORT), [(nbd.REP_ACK, b"")])
-        self.expect_line(r"client \d+ dropped: its handshake is the oldest, and gives way", 3)
+        self.expect_line(r"client \d+ dropped: evicted for a new client: oldest handshake", 3)
 
 
 if __name__ == "__main__":

@@ -223,8 +223,8 @@ class Habits(bench.BadClientTest):
                         d.ring.read(0)
                         d.client.send(request, u64(0), [fd])
                         self.assertTrue(d.client.dropped())
-                        self.expect_line(r"client \d+ dropped: it sends a kick, call or error "
-                                         "descriptor that is no eventfd$")
+                        self.expect_line(r"client \d+ dropped: kick, call or error descriptor "
+                                         "is not an eventfd$")
 
     def test_config_of_256_bytes(self):
         # SPDK's initiator

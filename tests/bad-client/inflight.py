@@ -196,7 +196,7 @@ class Inflight(bench.BadClientTest):
             os.ftruncate(fd, 0)
             ring.request(vu.IN, 0, 512)
             self.assertTrue(client.dropped(), "the client was not dropped")
-        self.expect_line(r"client \d+ dropped: its shared memory has shrunk.*$")
+        self.expect_line(r"client \d+ dropped: shared memory was truncated.*$")
         client.close()
 
     # Packed rings

@@ -185,7 +185,7 @@ def silent_crowd(target, client):
 def many_lines(target, client):
     for _ in range(1500):
         stderr.be_dropped(target)
-    return "lines are left out"
+    return "lines are suppressed"
 
 
 VHOST_USER = (

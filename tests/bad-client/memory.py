@@ -13,7 +13,7 @@ import vhost_user_client as vu
 from vhost_user_client import Client, Memory, u64
 
 HUGE = 2 << 20
-FUSE_LINE = "its memory lies on a file system that others answer for"
+FUSE_LINE = "shared memory is on a FUSE, overlay or network file system"
 
 
 def sparse(size, flags=0):
@@ -55,7 +55,7 @@ class OfClients(bench.BadClientTest):
 
 
 class HowMuch(OfClients):
-    TOO_MUCH = r"it shares more memory than --max-client-memory allows$"
+    TOO_MUCH = r"shared memory exceeds --max-client-memory$"
 
     def test_128_tib_of_holes(self):
         size = 127 << 40

@@ -68,12 +68,12 @@ class Messages(bench.BadClientTest):
 
     def test_too_many_fds(self):
         with open("/dev/null", "rb") as f:
-            self.refused_message("it sends more descriptors than any message has", vu.SET_MEM_TABLE,
+            self.refused_message("message with too many descriptors", vu.SET_MEM_TABLE,
                                  state(9, 0), [f.fileno()] * 9)
 
     def test_most_fds_a_message_can_bring(self):
         with open("/dev/null", "rb") as f:
-            self.refused_message("it sends more descriptors than any message has", vu.SET_OWNER, b"",
+            self.refused_message("message with too many descriptors", vu.SET_OWNER, b"",
                                  [f.fileno()] * 253)
 
     def test_fds_with_a_message_that_takes_none(self):
@@ -259,7 +259,7 @@ class Messages(bench.BadClientTest):
 
     def test_kick_fd_is_a_file(self):
         with open(__file__, "rb") as f:
-            self.refused_ring("it sends a kick, call or error descriptor that is no eventfd", kick=f.fileno())
+            self.refused_ring("kick, call or error descriptor is not an eventfd", kick=f.fileno())
 
     def test_memory_taken_from_under_a_ring(self):
         other = Memory(user=0x1000000)

@@ -102,29 +102,29 @@ class Requests(nbd_bench.BadClientTest):
 
     def test_bad_magic(self):
         for magic in (0, nbd.SIMPLE_REPLY, 0x25609514, 0xFFFFFFFF):
-            with self.dropped(f"what should be a request begins with 0x{magic:08x}") as client:
+            with self.dropped(f"bad request magic 0x{magic:08x}") as client:
                 client.send(nbd.request(nbd.READ, 0, 4096, magic=magic))
 
     def test_bad_magic_behind_good_requests(self):
-        with self.dropped("what should be a request begins with 0x21e41c71") as client:
+        with self.dropped("bad request magic 0x21e41c71") as client:
             client.send(b"".join(nbd.request(nbd.READ, 0, 4096, cookie=i) for i in range(500))
                         + nbd.request(nbd.READ, 0, 4096, magic=0x21E41C71))
 
     def test_write_of_4_gib(self):
         for length in ((32 << 20) + 1, 1 << 31, 0xFFFFFFFF):
-            with self.dropped(f"it writes {length} bytes in one request, "
-                              f"{32 << 20} are the most") as client:
+            with self.dropped(f"write of {length} bytes, "
+                              f"at most {32 << 20} are accepted") as client:
                 client.send(nbd.request(nbd.WRITE, 0, length))
 
     def test_left_in_a_request(self):
         write = nbd.request(nbd.WRITE, 0, 65536, data=bytes(65536))
         for length in (1, 27, 28, 28 + 1, 28 + 65535):
-            with self.dropped("it left in the middle of a request") as client:
+            with self.dropped("connection closed in the middle of a request") as client:
                 client.send(write[:length])
                 client.sock.shutdown(socket.SHUT_WR)
 
     def test_left_in_data_of_a_refused_write(self):
-        with self.dropped("it left in the middle of a request") as client:
+        with self.dropped("connection closed in the middle of a request") as client:
             client.send(nbd.request(nbd.WRITE, SIZE, 65536, data=bytes(100)))
             client.sock.shutdown(socket.SHUT_WR)
 
@@ -196,7 +196,7 @@ class Delayed(nbd_bench.BadClientTest):
         self.check_new_client()
 
     def test_misbehaves_with_requests_in_flight(self):
-        with self.dropped("what should be a request begins with 0x00000000") as client:
+        with self.dropped("bad request magic 0x00000000") as client:
             client.send(nbd.request(nbd.READ, 0, 4096) * 100)
             time.sleep(0.1)
             client.send(bytes(28))

@@ -133,7 +133,7 @@ class SlowClose(bench.BadClientTest):
                 device.ring.read(0)
                 self.send(device.client, request, u64(0))
                 self.assertTrue(device.client.dropped())
-                self.expect_line("it sends a kick, call or error descriptor that is no eventfd$")
+                self.expect_line("kick, call or error descriptor is not an eventfd$")
             self.check_new_client()
 
 

@@ -51,7 +51,7 @@ began=$SECONDS
 kill -TERM "$target_pid"
 stop_target || fail "status $?"
 ((SECONDS - began < 8)) || fail "it took $((SECONDS - began)) s"
-[ "$(cat target.err)" = "nbd-target: client 3 dropped: it does not take its replies" ] || { cat target.err; fail "what it says"; }
+[ "$(cat target.err)" = "nbd-target: client 3 dropped: client is not reading replies" ] || { cat target.err; fail "what it says"; }
 
 # A job with more to do learns that the server is gone.
 start --backend ram --size 16M

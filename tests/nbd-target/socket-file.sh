@@ -14,7 +14,7 @@ refused()
 	[ $status = 1 ] || fail "status $status"
 	[ "$(cat err)" = "nbd-target: --socket: $2" ] || { cat err; fail "what it says"; }
 }
-refused "$socket" "$socket: somebody listens there already"
+refused "$socket" "$socket: another process is listening on it"
 nbdinfo --size "$uri" >/dev/null || fail "the first target is disturbed"
 
 kill -KILL "$target_pid"
@@ -25,5 +25,5 @@ nbdinfo --size "$uri" >/dev/null
 stop_target || fail "status $?"
 [ ! -e "$socket" ] || fail "the socket is still there"
 echo precious >file
-refused "$PWD/file" "$PWD/file exists and is no socket"
+refused "$PWD/file" "$PWD/file exists and is not a socket"
 [ "$(cat file)" = precious ]

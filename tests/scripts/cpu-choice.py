@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The two CPUs are of one socket, of two cores, high numbers; moved distances are marked."""
 
+import subprocess
 import unittest
+import unittest.mock
 
 import fakes  # noqa: F401
 from dataplane_lib.host import cpus, rtt
-from dataplane_lib.errors import Refused
+from dataplane_lib.errors import Refused, RunFailed
 
 
 def choose(allowed, siblings=None, package=None, wanted=None):
@@ -56,6 +58,11 @@ class Distance(unittest.TestCase):
 
     def test_unpinned(self):
         self.assertEqual(rtt.marks(None, None, None), [])
+
+    def test_cpus_that_others_keep_busy(self):
+        with unittest.mock.patch("subprocess.run", side_effect=subprocess.TimeoutExpired("rtt", 30)):
+            with self.assertRaisesRegex(RunFailed, "rtt .*: no result within 30 s: other programs"):
+                rtt.measure(cpus.choose(None, {0, 1}))
 
 
 if __name__ == "__main__":

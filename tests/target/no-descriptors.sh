@@ -13,7 +13,7 @@ fio_fails "Connection reset by peer" --name=job --numjobs=4 --rw=read --bs=4k --
 ! grep -q "queue_size=" <<<"$(said)" || { said; fail "fio is sent to its queues"; }
 told()
 {
-	grep -q "client 0 dropped: no room for a descriptor that it sends: Too many open files (see ulimit -n)" target.err
+	grep -q "client 0 dropped: cannot receive a descriptor: Too many open files (see ulimit -n)" target.err
 }
 wait_for 10 told || fail "the target says: $(cat target.err)"
 fio_passes --name=job --rw=read --bs=4k --number_ios=10 --size=1m

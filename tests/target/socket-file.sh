@@ -10,7 +10,7 @@ start_target --backend null
 
 target=$FIO_DATAPLANE/targets/vhost-user-blk-target
 ! timeout 10 "$target" --socket "$socket" 2>err || fail "took over a socket that is served"
-grep -q -e "--socket: $socket: somebody listens there already" err || fail "it says: $(cat err)"
+grep -q -e "--socket: $socket: another process is listening on it" err || fail "it says: $(cat err)"
 kill -0 "$target_pid" || fail "the first target is gone"
 
 kill -KILL "$target_pid"
@@ -35,7 +35,7 @@ stop_target || fail "status $?"
 
 echo precious >"$socket"
 ! timeout 10 "$target" --socket "$socket" 2>err || fail "took a file's place"
-grep -q -e "--socket: $socket exists and is no socket" err || fail "it says: $(cat err)"
+grep -q -e "--socket: $socket exists and is not a socket" err || fail "it says: $(cat err)"
 [ "$(cat "$socket")" = precious ] || fail "the file is lost"
 ! timeout 10 "$target" --socket no/such/directory/socket 2>err || fail "a socket in no directory"
 grep -q -e "^vhost-user-blk-target: --socket: .*no/such/directory/socket: No such file" err || fail "it says: $(cat err)"

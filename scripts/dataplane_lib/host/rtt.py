@@ -11,6 +11,9 @@ from ..errors import RunFailed
 # Beyond this ratio two figures are not the same distance between cores.
 CHANGED = 1.3
 
+# Seconds that a tool may take; it needs a fraction of one on CPUs that nothing else runs on.
+TOOL_S = 30
+
 
 def measure(pinning):
     """Round trip in ns between the two CPUs, None where there is but one."""
@@ -20,7 +23,10 @@ def measure(pinning):
 def of_tool(name, key, pinning, *options):
     """What the tool NAME says of KEY for the two CPUs, in ns."""
     argv = [str(paths.built("tools", name)), "--cpus", pinning.pair, "--json", *options]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=TOOL_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise RunFailed(f"{' '.join(argv)}: no result within {TOOL_S} s: other programs keep these CPUs busy") from None
     try:
         if done.returncode:
             raise ValueError(f"exit {done.returncode}")
