@@ -57,7 +57,7 @@ class Handshake(nbd_bench.BadClientTest):
     def test_option_too_long(self):
         for length in (65537, 1 << 24, 0x80000000, 0xFFFFFFFF):
             with self.subTest(length=length):
-                self.refused(f"its option 7 brings {length} bytes",
+                self.refused(f"option 7 has {length} bytes of data",
                              struct.pack(">QII", nbd.IHAVEOPT, nbd.OPT_GO, length))
 
     def test_longest_option(self):
@@ -66,7 +66,7 @@ class Handshake(nbd_bench.BadClientTest):
         client.go()
 
     def test_plain_newstyle_has_one_option(self):
-        self.refused("its option 3 is not for plain newstyle",
+        self.refused("option 3 needs fixed newstyle",
                      struct.pack(">QII", nbd.IHAVEOPT, nbd.OPT_LIST, 0), flags=0)
 
     def test_no_such_export(self):
