@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "engines/glue/glue.h"
+#include "engines/glue/job.h"
 
 /*
  * The yardstick: what fio itself can issue at a depth. Every io_u is taken, touches
@@ -100,13 +101,6 @@ static struct io_u *noop_event(struct thread_data *td, int event)
 	return j->queued[place(j, j->found + event)];
 }
 
-static int noop_file(struct thread_data *td, struct fio_file *f)
-{
-	(void)td;
-	(void)f;
-	return 0;
-}
-
 __attribute__((visibility("default"))) struct ioengine_ops ioengine = {
 	.name		= "dataplane-noop",
 	.version	= FIO_IOOPS_VERSION,
@@ -114,9 +108,9 @@ __attribute__((visibility("default"))) struct ioengine_ops ioengine = {
 	.setup		= noop_setup,
 	.init		= noop_init,
 	.cleanup	= noop_cleanup,
-	.open_file	= noop_file,
-	.close_file	= noop_file,
-	.invalidate	= noop_file,
+	.open_file	= job_no_file,
+	.close_file	= job_no_file,
+	.invalidate	= job_no_file,
 	.queue		= noop_queue,
 	.commit		= noop_commit,
 	.getevents	= noop_getevents,

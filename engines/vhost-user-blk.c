@@ -9,31 +9,9 @@
 
 static struct fio_option options[] = {
 	VIRTIO_OPTION_SOCKET,
-	{
-		.name	= "wait_mode",
-		.lname	= "How to wait",
-		.type	= FIO_OPT_STR,
-		VIRTIO_OPTION(wait_mode),
-		.help	= "How to wait for completions",
-		.def	= "block",
-		.posval	= {
-			{ .ival = "block", .oval = WAIT_BLOCK, .help = "Sleep on the call eventfd" },
-			{ .ival = "poll", .oval = WAIT_POLL, .help = "Do not sleep, unless with many others on its CPU" },
-			{ .ival = "adaptive", .oval = WAIT_ADAPTIVE,
-			  .help = "Poll for a while, then sleep; the while adapts as QEMU's does" },
-		},
-		VIRTIO_LISTED,
-	},
-	{
-		.name	= "wait_poll_max_ns",
-		.lname	= "Longest polling window",
-		.type	= FIO_OPT_ULL,
-		VIRTIO_OPTION(wait_poll_max_ns),
-		.help	= "wait_mode=adaptive: the longest it may poll before it sleeps, in ns",
-		.def	= "32768",
-		VIRTIO_LISTED,
-	},
+	JOB_OPTIONS_WAIT,
 	VIRTIO_OPTIONS_COMMON,
+	JOB_OPTIONS,
 	{
 		.name	= NULL,
 	},
@@ -45,7 +23,6 @@ const struct virtio_transport *const virtio_transports[] = {
 
 __attribute__((visibility("default"))) struct ioengine_ops ioengine = {
 	.name		= "dataplane-vhost-user-blk",
-	.version	= FIO_IOOPS_VERSION,
 	VIRTIO_JOB_HOOKS,
 	.options	= options,
 };

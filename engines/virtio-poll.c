@@ -21,7 +21,7 @@ static struct fio_option options[] = {
 			{ .ival = "vhost-user", .oval = VIA_VHOST_USER,
 			  .help = "In another process, at socket=" },
 		},
-		VIRTIO_LISTED,
+		OPTION_LISTED,
 	},
 	{
 		.name	= "target",
@@ -29,10 +29,11 @@ static struct fio_option options[] = {
 		.type	= FIO_OPT_STR_STORE,
 		VIRTIO_OPTION(target),
 		.help	= "transport=embedded: options of vhost-user-blk-target, such as --backend ram --size 1G, without quotes; it polls busily unless --poll says otherwise",
-		VIRTIO_LISTED,
+		OPTION_LISTED,
 	},
 	VIRTIO_OPTION_SOCKET,
 	VIRTIO_OPTIONS_COMMON,
+	JOB_OPTIONS,
 	{
 		.name	= NULL,
 	},
@@ -45,7 +46,6 @@ const struct virtio_transport *const virtio_transports[] = {
 
 __attribute__((visibility("default"))) struct ioengine_ops ioengine = {
 	.name		= "dataplane-virtio-poll",
-	.version	= FIO_IOOPS_VERSION,
 	VIRTIO_JOB_HOOKS,
 	.options	= options,
 };

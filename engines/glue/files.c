@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "base/version.h"
 #include "engines/glue/glue.h"
-#include "engines/glue/files.h"
+#include "engines/glue/job.h"
 
-/**
- * glue_file_name - what a job's file is called: PREFIX.JOBNAME.N.SUFFIX
- * @td: the job
- * @prefix: what its engine was given
- * @suffix: what kind of file it is
- * @path: set to the name
- * @len: room for it
- *
- * Return: 0 or -ENAMETOOLONG.
- */
-int glue_file_name(const struct thread_data *td, const char *prefix, const char *suffix, char *path,
-		   size_t len)
+/* The files that a job leaves: statistics and a trace. */
+
+/* PREFIX.JOBNAME.N.SUFFIX; returns 0 or -ENAMETOOLONG. */
+static int file_name(const struct thread_data *td, const char *prefix, const char *suffix, char *path,
+		     size_t len)
 {
 	char *name = path + snprintf(path, len, "%s.", prefix);
 
@@ -29,85 +22,87 @@ int glue_file_name(const struct thread_data *td, const char *prefix, const char 
 	return 0;
 }
 
-/**
- * glue_save_stats - write what a job counted to PREFIX.JOBNAME.N.json
- * @td: the job, at its end
- * @prefix: of dp_stats=, NULL to write nothing
- * @write: adds the engine's members to an object that says which job this is
- * @arg: its second argument
- *
- * Return: 0 or a negative errno, reported.
- */
-int glue_save_stats(struct thread_data *td, const char *prefix,
-		    void (*write)(struct json *w, void *arg), void *arg)
+static void write_wait_stats(struct json *w, const struct waiter *wt)
 {
-	char path[PATH_MAX] = "";
+	json_str(w, "wait_mode", wait_mode_name(wt->mode));
+	json_u64(w, "polls", wt->stats.polls);
+	json_u64(w, "poll_ns", wt->stats.poll_ns);
+	json_u64(w, "yields", wt->crowd.yields);
+	json_u64(w, "sleeps", wt->stats.sleeps);
+	json_u64(w, "window_ns", wt->window.ns);
+}
+
+static int write_stats(struct job *j, const char *path)
+{
+	FILE *f = fopen(path, "we");
 	struct json w;
-	FILE *f = NULL;
 	int ret;
 
-	if (!prefix)
-		return 0;
-	ret = glue_file_name(td, prefix, "json", path, sizeof(path) - 1);
-	if (!ret) {
-		f = fopen(path, "we");
-		ret = f ? 0 : -errno;
-	}
-	if (f) {
-		json_init(&w, f);
-		json_open_object(&w, NULL);
-		json_str(&w, "engine", td->io_ops->name);
-		json_str(&w, "version", FIO_DATAPLANE_VERSION);
-		json_str(&w, "job", td->o.name);
-		write(&w, arg);
-		json_close_object(&w);
-		ret = json_finish(&w);
-		if (fclose(f) && !ret)
-			ret = -errno;
-	}
-	if (ret)
-		log_err("%s: dp_stats: cannot write %s: %s\n", td->o.name, path, strerror(-ret));
+	if (!f)
+		return -errno;
+	json_init(&w, f);
+	json_open_object(&w, NULL);
+	json_str(&w, "engine", j->td->io_ops->name);
+	json_str(&w, "version", FIO_DATAPLANE_VERSION);
+	json_str(&w, "job", j->td->o.name);
+	write_wait_stats(&w, &j->waiter);
+	j->ops->stats(j, &w);
+	json_close_object(&w);
+	ret = json_finish(&w);
+	if (fclose(f) && !ret)
+		ret = -errno;
 	return ret;
 }
 
 /**
- * glue_trace_begin - begin to write down what happens to a job's requests
- * @td: the job, in init()
- * @prefix: of dp_trace=, NULL for no trace
- * @t: filled in; zeroed by the caller
+ * job_save_stats - write what a job counted to PREFIX.JOBNAME.N.json, if dp_stats=PREFIX asks for it
+ * @j: the job, at its end
+ *
+ * Return: 0 or a negative errno, reported.
+ */
+int job_save_stats(struct job *j)
+{
+	const char *prefix = job_options(j)->dp_stats;
+	char path[PATH_MAX] = "";
+	int ret;
+
+	if (!prefix)
+		return 0;
+	ret = file_name(j->td, prefix, "json", path, sizeof(path));
+	if (!ret)
+		ret = write_stats(j, path);
+	if (ret)
+		log_err("%s: dp_stats: cannot write %s: %s\n", j->td->o.name, path, strerror(-ret));
+	return ret;
+}
+
+/**
+ * job_trace_begin - begin to write down what happens to a job's requests, if dp_trace=PREFIX asks for it
+ * @j: the job, in init()
  *
  * The file is PREFIX.JOBNAME.N.trace.
  *
  * Return: 0 or a negative errno, reported.
  */
-int glue_trace_begin(struct thread_data *td, const char *prefix, struct job_trace *t)
+int job_trace_begin(struct job *j)
 {
+	const char *prefix = job_options(j)->dp_trace;
 	char path[PATH_MAX] = "";
 	int ret;
 
 	if (!prefix)
 		return 0;
-	ret = glue_file_name(td, prefix, "trace", path, sizeof(path));
+	ret = file_name(j->td, prefix, "trace", path, sizeof(path));
 	if (!ret)
-		ret = trace_open(&t->file, path, td->io_ops->name);
+		ret = trace_open(&j->trace.file, path, j->td->io_ops->name);
 	if (!ret) {
-		ret = trace_thread(&t->file, td->o.name, TRACE_JOB, TRACE_RECORDS, &t->ring);
+		ret = trace_thread(&j->trace.file, j->td->o.name, TRACE_JOB, TRACE_RECORDS,
+				   &j->trace.ring);
 		if (ret)
-			trace_close(&t->file);
+			trace_close(&j->trace.file);
 	}
 	if (ret)
-		glue_fail(td, -ret, "dp_trace: cannot write %s: %s", path,
+		glue_fail(j->td, -ret, "dp_trace: cannot write %s: %s", path,
 			  ret == -EINVAL ? "it is no file" : strerror(-ret));
 	return ret;
-}
-
-/**
- * glue_trace_end - end a job's trace
- * @t: the trace, if there is one; nobody writes into it any more
- */
-void glue_trace_end(struct job_trace *t)
-{
-	if (t->ring)
-		trace_close(&t->file);
-	t->ring = NULL;
 }

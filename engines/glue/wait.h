@@ -2,8 +2,10 @@
 #ifndef ENGINES_GLUE_WAIT_H
 #define ENGINES_GLUE_WAIT_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/cpu.h"
 #include "base/crowd.h"
 #include "base/poll-window.h"
 #include "engines/glue/backoff.h"
@@ -33,26 +35,36 @@ static inline const char *wait_mode_name(enum wait_mode mode)
 	return names[mode];
 }
 
-struct waiter;
+/* Most descriptors that a job sleeps on. */
+#define WAIT_FDS_MAX	64
+
+struct job;
 
 /**
- * struct wait_source - what a job waits for
- * @ready: look for a completion, in memory only
- * @arm: turn notifications on; true when a completion came in between
- * @disarm: turn notifications off
- * @fd: readable after a notification, an eventfd
- * @peer_fd: the connection; readable or closed means that the peer is gone; -1 without
- * @peer: 0, or a negative errno when the peer is gone for good, where that is not seen of @peer_fd;
- *	@fd is written when that changes; may be NULL
+ * struct wait_ops - how completions reach an engine's job
+ * @look: look for completions without sleeping
+ * @before_sleep: have the job woken up by what comes from now on, and look once more
+ * @after_sleep: the job looks by itself again; may be NULL
+ * @fds: fill in what to poll(2), at most WAIT_FDS_MAX; returns how many
+ * @woken: take what poll(2) has found
+ * @peer: 0, or a negative errno when the peer is gone; NULL where @look tells
+ * @looks: looks between two readings of the clock
+ * @looks_crowded: the same when other threads want the CPU
+ * @first_looks: looks at the beginning of a wait that does not poll; 0 where each is a system call
+ *
+ * @look, @before_sleep and @woken return 1 when something came, 0 when nothing did, or a negative
+ * errno when the peer is gone.
  */
-struct wait_source {
-	bool (*ready)(void *arg);
-	bool (*arm)(void *arg);
-	void (*disarm)(void *arg);
-	void *arg;
-	int fd;
-	int peer_fd;
-	int (*peer)(void *arg);
+struct wait_ops {
+	int (*look)(struct job *j);
+	int (*before_sleep)(struct job *j);
+	void (*after_sleep)(struct job *j);
+	unsigned int (*fds)(struct job *j, struct pollfd *p);
+	int (*woken)(struct job *j, const struct pollfd *p);
+	int (*peer)(struct job *j);
+	unsigned int looks;
+	unsigned int looks_crowded;
+	unsigned int first_looks;
 };
 
 /**
@@ -72,29 +84,73 @@ struct wait_stats {
 /**
  * struct waiter - a job's way of waiting
  * @mode: spin, poll, block or adaptive
+ * @polls: @mode is one that polls until something comes
+ * @looks: how many looks come first in the next wait
+ * @ops: the engine's
+ * @job: their argument
  * @window: polling window of WAIT_ADAPTIVE
- * @backoff: whether that is of use
- * @armed: notifications are on
+ * @backoff: whether polling in it is of use
  * @checked_ns: when the peer was last looked at
- * @waited_ns: how long the last wait took that was not a short one, in ns
+ * @waited_ns: how long the last long wait took, in ns
  * @crowd: whether a job that polls has its CPU to itself
- * @trace: where to write sleeps down, NULL for nowhere; the user's to set
+ * @trace: where to write sleeps down, NULL for nowhere
  */
 struct waiter {
 	enum wait_mode mode;
+	bool polls;
+	unsigned int looks;
+	const struct wait_ops *ops;
+	struct job *job;
 	struct poll_window window;
 	struct backoff backoff;
-	bool armed;
 	uint64_t checked_ns;
 	uint64_t waited_ns;
 	struct crowd crowd;
-	struct wait_source source;
 	struct wait_stats stats;
 	struct trace_ring *trace;
 };
 
-void waiter_init(struct waiter *w, enum wait_mode mode, uint64_t max_ns,
-		 const struct wait_source *source);
-int waiter_wait(struct waiter *w, uint64_t timeout_ns);
+void waiter_init(struct waiter *w, enum wait_mode mode, uint64_t max_ns, const struct wait_ops *ops,
+		 struct job *j, struct trace_ring *trace);
+int waiter_wait_long(struct waiter *w, uint64_t timeout_ns);
+
+/* Returns as wait_ops.look(). */
+static __attribute__((always_inline)) inline int waiter_look(struct waiter *w,
+							     const struct wait_ops *ops)
+{
+	for (unsigned int n = w->looks; n; n--) {
+		int ret = ops->look(w->job);
+
+		if (ret) {
+			w->stats.polls += w->polls;
+			return ret;
+		}
+		cpu_relax();
+	}
+	return 0;
+}
+
+/**
+ * waiter_wait - wait until something comes
+ * @w: how
+ * @ops: @w->ops, as a constant, so that the first looks are inlined
+ * @timeout_ns: when to give up, in ns from now
+ *
+ * Return: 0 with something that came soon; 1 with something that came so late that a look at the
+ * clock costs nothing beside it; -ETIMEDOUT; or why the peer is gone, such as -ECONNRESET. After 1
+ * and -ETIMEDOUT @w->waited_ns tells how long it was.
+ */
+static __attribute__((always_inline)) inline int waiter_wait(struct waiter *w,
+							     const struct wait_ops *ops,
+							     uint64_t timeout_ns)
+{
+	int ret;
+
+	crowd_begin(&w->crowd);
+	ret = waiter_look(w, ops);
+	if (likely(ret))
+		return ret < 0 ? ret : 0;
+	return waiter_wait_long(w, timeout_ns);
+}
 
 #endif

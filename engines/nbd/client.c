@@ -8,12 +8,6 @@
 #include "base/cpu.h"
 #include "engines/nbd/client.h"
 
-/* Looks at the sockets between two looks at the clock; one costs a system call. */
-#define SPINS_PER_CLOCK	64
-
-/* The same when the CPU is wanted by others. */
-#define SPINS_CROWDED	4
-
 /* Looks before sleeping in the middle of a reply. */
 #define LOOKS_MIDWAY	8
 
@@ -22,21 +16,16 @@
  * @c: filled in; nbd_client_destroy() is due whatever this returns
  * @nr_slots: requests that can be in flight
  * @max_conns: connections that will be added at most
- * @mode: how to wait
- * @max_ns: longest polling window of WAIT_ADAPTIVE, in ns
  *
  * Return: 0 or -ENOMEM.
  */
-int nbd_client_init(struct nbd_client *c, unsigned int nr_slots, unsigned int max_conns,
-		    enum wait_mode mode, uint64_t max_ns)
+int nbd_client_init(struct nbd_client *c, unsigned int nr_slots, unsigned int max_conns)
 {
 	*c = (struct nbd_client) {
 		.conn = calloc(max_conns, sizeof(*c->conn)),
 		.slot = calloc(nr_slots, sizeof(*c->slot)),
 		.free = calloc(nr_slots, sizeof(*c->free)),
 		.nr_slots = nr_slots,
-		.mode = mode,
-		.window = { .max_ns = max_ns, .grow = 2 },
 	};
 	if (!c->conn || !c->slot || !c->free)
 		return -ENOMEM;
@@ -254,54 +243,6 @@ int nbd_client_look(struct nbd_client *c)
 	return came;
 }
 
-/* Poll for the window that began at @start; returns as nbd_client_look(). */
-static int spin_window(struct nbd_client *c, uint64_t start)
-{
-	uint64_t now;
-	int ret;
-
-	do {
-		ret = nbd_client_look(c);
-		now = clock_ns();
-		cpu_relax();
-	} while (!ret && now - start < c->window.ns);
-	c->stats.wait.poll_ns += now - start;
-	c->stats.wait.polls += ret > 0;
-	return ret;
-}
-
-/* Sleep in poll(2) on all connections; returns as nbd_client_look(). */
-static int sleep_on_all(struct nbd_client *c)
-{
-	struct pollfd p[NBD_CONNECTIONS_MAX];
-	int came = 0, ret;
-
-	for (unsigned int i = 0; i < c->nr_conns; i++) {
-		p[i].fd = c->conn[i].in_flight ? c->conn[i].fd : -1;
-		p[i].events = c->conn[i].path->events(&c->conn[i]);
-	}
-	ret = poll(p, c->nr_conns, NBD_WAIT_SECONDS * 1000);
-	PROBE(engine_woken);
-	trace_batch(c->trace, TRACE_AWAKE, 0, 0);
-	if (ret < 0)
-		return errno == EINTR ? 0 : -errno;
-	for (unsigned int i = 0; i < c->nr_conns && ret; i++) {
-		struct nbd_conn *conn = &c->conn[i];
-		int got = 0;
-
-		if (!p[i].revents)
-			continue;
-		if (p[i].revents & POLLOUT)
-			got = conn->path->send(conn);
-		if (got >= 0 && p[i].revents & ~POLLOUT)
-			got = conn->path->receive(conn);
-		if (got < 0)
-			return got;
-		came |= got;
-	}
-	return came;
-}
-
 /*
  * A server may send a reply in pieces (nbdkit: two or three), each of which wakes us up: the
  * next one comes sooner than it takes to sleep.
@@ -336,87 +277,61 @@ static int look_once(struct nbd_client *c)
 	return ret;
 }
 
-/*
- * Not a receive that waits: on a unix socket that would be woken up by the server taking
- * the request off the socket, too, which poll(2) knows to ignore.
+/**
+ * nbd_client_before_sleep - look once more, where that is likely to save a sleep
+ * @c: the client, of which nothing more is to be had from nbd_client_next()
+ *
+ * Return: as nbd_client_look().
  */
-static int block(struct nbd_client *c)
+int nbd_client_before_sleep(struct nbd_client *c)
 {
 	int ret = look_midway(c);
 
-	if (!ret)
-		ret = look_once(c);
-	if (ret)
-		return ret;
-	c->stats.wait.sleeps++;
-	return sleep_on_all(c);
-}
-
-/* Poll for a full wait, unless too many others need the CPU; returns as nbd_client_look(). */
-static int spin(struct nbd_client *c)
-{
-	uint64_t start = 0, now;
-
-	crowd_begin(&c->crowd);
-	do {
-		/* One that is to sleep does so at once: block() looks, where that is of use. */
-		unsigned int looks = c->crowd.resting ? 0 : c->crowd.crowded ? SPINS_CROWDED : SPINS_PER_CLOCK;
-
-		for (unsigned int i = 0; i < looks; i++) {
-			int ret = nbd_client_look(c);
-
-			if (ret) {
-				c->stats.wait.polls++;
-				return ret;
-			}
-			cpu_relax();
-		}
-		now = clock_ns();
-		if (!start)
-			start = now;
-		if (crowd_look(&c->crowd, now, true))
-			return block(c);
-	} while (now - start < NBD_WAIT_SECONDS * 1000000000ull);
-	return 0;
-}
-
-static int adapt(struct nbd_client *c)
-{
-	uint64_t start;
-	int ret = 0;
-
-	if (!c->window.max_ns || backoff_skips(&c->backoff))
-		return block(c);
-
-	start = clock_ns();
-	if (c->window.ns) {
-		ret = spin_window(c, start);
-		backoff_note(&c->backoff, ret);
-	}
-	if (!ret)
-		ret = block(c);
-	poll_window_update(&c->window, clock_ns() - start);
-	return ret;
+	return ret ? ret : look_once(c);
 }
 
 /**
- * nbd_client_wait - wait until something comes from the server
- * @c: the client, with requests in flight and nothing more to be had from nbd_client_next()
+ * nbd_client_fds - what to poll(2) for
+ * @c: the client, with requests in flight
+ * @p: filled in
  *
- * Return: 1, 0 when nothing has come for NBD_WAIT_SECONDS or less, or a negative errno.
+ * Return: how many.
  */
-int nbd_client_wait(struct nbd_client *c)
+unsigned int nbd_client_fds(const struct nbd_client *c, struct pollfd *p)
 {
-	switch (c->mode) {
-	case WAIT_SPIN:
-	case WAIT_POLL:
-		return spin(c);
-	case WAIT_ADAPTIVE:
-		return adapt(c);
-	case WAIT_BLOCK:
-		break;
+	for (unsigned int i = 0; i < c->nr_conns; i++) {
+		const struct nbd_conn *conn = &c->conn[i];
+
+		p[i].fd = conn->in_flight ? conn->fd : -1;
+		p[i].events = conn->path->events(conn);
 	}
-	return block(c);
+	return c->nr_conns;
+}
+
+/**
+ * nbd_client_woken - go on with the connections that have something
+ * @c: the client
+ * @p: what poll(2) said of nbd_client_fds()
+ *
+ * Return: as nbd_client_look().
+ */
+int nbd_client_woken(struct nbd_client *c, const struct pollfd *p)
+{
+	int came = 0;
+
+	for (unsigned int i = 0; i < c->nr_conns; i++) {
+		struct nbd_conn *conn = &c->conn[i];
+		int got = 0;
+
+		if (p[i].revents & POLLOUT)
+			got = conn->path->send(conn);
+		if (got >= 0 && p[i].revents & ~POLLOUT)
+			got = conn->path->receive(conn);
+		if (got < 0)
+			return got;
+		came |= got;
+	}
+	return came;
 }
 
 /**

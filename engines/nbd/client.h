@@ -2,15 +2,14 @@
 #ifndef ENGINES_NBD_CLIENT_H
 #define ENGINES_NBD_CLIENT_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <libnbd.h>
 #include "base/cpu.h"
-#include "base/crowd.h"
 #include "base/hist.h"
-#include "base/poll-window.h"
-#include "engines/glue/wait.h"
+#include "engines/glue/backoff.h"
 #include "engines/nbd/cover.h"
 #include "wire/nbd.h"
 #include "wire/trace.h"
@@ -19,9 +18,6 @@
  * An NBD client in the transmission phase, over one or more connections of one server. It
  * knows no fio, and how a connection talks (nbd_direct, nbd_by_libnbd) is its datapath's.
  */
-
-/* nbd_client_wait() gives up after this long, so that its caller can look at the clock. */
-#define NBD_WAIT_SECONDS	1
 
 #define NBD_CONNECTIONS_MAX	64
 
@@ -114,7 +110,6 @@ struct nbd_conn {
  * @receives: system calls that received something
  * @batch: requests whose last byte went out in the same system call
  * @replies: requests that were completed by the same system call
- * @wait: how it waited
  *
  * libnbd's system calls are not seen.
  */
@@ -123,7 +118,6 @@ struct nbd_stats {
 	uint64_t receives;
 	struct hist batch;
 	struct hist replies;
-	struct wait_stats wait;
 };
 
 /**
@@ -137,11 +131,7 @@ struct nbd_stats {
  * @free: stack of free slots; the one used last is in the caches
  * @nr_free: its height
  * @age: a coarse clock for finding stuck requests, advanced by the user
- * @mode: block, poll or adaptive
- * @window: polling window of WAIT_ADAPTIVE
- * @backoff: whether that is of use
- * @look_backoff: whether looking before a sleep is
- * @crowd: whether a job that polls has its CPU to itself
+ * @look_backoff: whether looking before a sleep is of use
  * @salt: for struct cover
  * @fault: what was wrong with a reply, for -EPROTO
  * @complaint: what the server said about the first error it explained
@@ -157,11 +147,7 @@ struct nbd_client {
 	uint32_t *free;
 	unsigned int nr_free;
 	uint32_t age;
-	enum wait_mode mode;
-	struct poll_window window;
-	struct backoff backoff;
 	struct backoff look_backoff;
-	struct crowd crowd;
 	uint64_t salt;
 	char fault[160];
 	char complaint[256];
@@ -179,8 +165,7 @@ static inline void nbd_note_submit(const struct nbd_conn *c)
 		trace_note(client->trace, TRACE_SUBMIT, c - client->conn, 0, 0);
 }
 
-int nbd_client_init(struct nbd_client *c, unsigned int nr_slots, unsigned int max_conns,
-		    enum wait_mode mode, uint64_t max_ns);
+int nbd_client_init(struct nbd_client *c, unsigned int nr_slots, unsigned int max_conns);
 int nbd_client_add(struct nbd_client *c, struct nbd_handle *h, const struct nbd_datapath *path);
 void nbd_client_destroy(struct nbd_client *c);
 
@@ -188,7 +173,9 @@ void nbd_client_queue(struct nbd_client *c, uint16_t type, uint16_t flags, uint6
 		      uint32_t len, void *buf, void *tag);
 int nbd_client_send(struct nbd_client *c);
 int nbd_client_look(struct nbd_client *c);
-int nbd_client_wait(struct nbd_client *c);
+int nbd_client_before_sleep(struct nbd_client *c);
+unsigned int nbd_client_fds(const struct nbd_client *c, struct pollfd *p);
+int nbd_client_woken(struct nbd_client *c, const struct pollfd *p);
 int nbd_client_next(struct nbd_client *c, void **tag, int *err);
 bool nbd_client_has_replies(const struct nbd_client *c);
 bool nbd_client_stuck(const struct nbd_client *c, uint32_t max_age);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "base/clock.h"
 #include "engines/glue/glue.h"
 #include "engines/nbd/job.h"
 
@@ -48,7 +49,7 @@ static int go_on(void *arg)
 		return -ECANCELED;
 	if (others_connected(w->td))
 		w->since_ns = now;
-	return now - w->since_ns < o->stuck_timeout * 1000000000ull ? 0 : -ETIMEDOUT;
+	return now - w->since_ns < o->job.stuck_timeout * 1000000000ull ? 0 : -ETIMEDOUT;
 }
 
 /* Returns 0 or a positive errno, reported and set in the job. */
@@ -66,7 +67,7 @@ static int connect_server(struct thread_data *td, struct nbd_handle **h)
 		glue_fail(td, err, "cannot connect to %s: %s", o->uri, why);
 	else if (err == ETIMEDOUT)
 		glue_fail(td, err, "cannot connect to %s: no answer for %u s (stuck_timeout); it may be busy with other clients",
-			  o->uri, o->stuck_timeout);
+			  o->uri, o->job.stuck_timeout);
 	else
 		td_verror(td, err, "NBD connect");
 	return err;
@@ -144,7 +145,7 @@ int nbd_job_setup(struct thread_data *td)
 /* Returns 0 or a positive errno, reported and set in the job. */
 static int add_connection(struct nbd_job *j)
 {
-	struct thread_data *td = j->f.td;
+	struct thread_data *td = j->job.td;
 	const struct nbd_options *o = td->eo;
 	const struct nbd_datapath *path = &nbd_direct;
 	struct nbd_handle *h;
@@ -167,14 +168,14 @@ static int add_connection(struct nbd_job *j)
 
 static int connect_all(struct nbd_job *j)
 {
-	const struct nbd_options *o = j->f.td->eo;
+	const struct nbd_options *o = j->job.td->eo;
 	int err;
 
 	do {
 		err = add_connection(j);
 		/* The server may have changed since setup(), or not been asked. */
 		if (!err && j->client.nr_conns == 1)
-			err = -check_abilities(j->f.td, &j->limits);
+			err = -check_abilities(j->job.td, &j->limits);
 	} while (!err && j->client.nr_conns < o->connections);
 	return err;
 }
@@ -182,9 +183,7 @@ static int connect_all(struct nbd_job *j)
 static void free_job(struct nbd_job *j)
 {
 	nbd_client_destroy(&j->client);
-	glue_trace_end(&j->trace);
-	job_free(&j->f);
-	free(j);
+	job_free(&j->job);
 }
 
 /* One that sleeps between taking a reply and the next would have its requests sleep, too. */
@@ -198,24 +197,19 @@ static bool takes_replies_at_once(struct thread_data *td)
 	return true;
 }
 
-static struct nbd_job *alloc_job(struct thread_data *td)
+static int init_client(struct nbd_job *j)
 {
+	struct thread_data *td = j->job.td;
 	const struct nbd_options *o = td->eo;
 	unsigned int nr_slots = td->o.iodepth > SLOTS_MIN ? td->o.iodepth : SLOTS_MIN;
-	struct nbd_job *j = alloc_apart(1, sizeof(*j));
 
-	if (!j)
-		return NULL;
-	if (job_alloc(&j->f, td) ||
-	    nbd_client_init(&j->client, nr_slots, o->connections, o->wait_mode,
-			    o->wait_poll_max_ns)) {
-		free_job(j);
-		return NULL;
-	}
+	if (nbd_client_init(&j->client, nr_slots, o->connections))
+		return -glue_fail(td, ENOMEM, "no memory for %u requests", nr_slots);
+	j->client.trace = j->job.trace.ring;
 	if (o->fua || td->o.sync_io)
 		j->write_flags = NBD_CMD_FLAG_FUA;
 	j->hold = takes_replies_at_once(td);
-	return j;
+	return 0;
 }
 
 /**
@@ -234,33 +228,22 @@ int nbd_job_init(struct thread_data *td)
 
 	if (err)
 		return err;
-	j = alloc_job(td);
+	j = job_alloc(td, sizeof(*j), &nbd_job_ops);
 	if (!j)
-		return -glue_fail(td, ENOMEM, "no memory for %u requests", td->o.iodepth);
-	err = -glue_trace_begin(td, ((struct nbd_options *)td->eo)->dp_trace, &j->trace);
-	j->client.trace = j->trace.ring;
+		return td->error;
+	err = init_client(j);
 	if (!err)
 		err = connect_all(j);
 	if (err) {
 		free_job(j);
 		return err;
 	}
+	j->job.peer = ((struct nbd_options *)td->eo)->uri;
+	j->job.fault = j->client.fault;
+	j->job.takes_flush = j->limits.flush;
+	j->job.takes_trim = true;
+	job_init_waiter(&j->job);
 	td->io_ops_data = j;
-	return 0;
-}
-
-/**
- * nbd_job_io_u_init - fio hook: attach our record to fio's
- * @td: the job
- * @io_u: one of iodepth
- *
- * Return: 0.
- */
-int nbd_job_io_u_init(struct thread_data *td, struct io_u *io_u)
-{
-	struct nbd_job *j = td->io_ops_data;
-
-	job_add(&j->f, io_u);
 	return 0;
 }
 
@@ -279,34 +262,6 @@ int nbd_job_open_file(struct thread_data *td, struct fio_file *f)
 }
 
 /**
- * nbd_job_close_file - fio hook: nothing to close
- * @td: the job
- * @f: its file
- *
- * Return: 0.
- */
-int nbd_job_close_file(struct thread_data *td, struct fio_file *f)
-{
-	(void)td;
-	(void)f;
-	return 0;
-}
-
-/**
- * nbd_job_invalidate - fio hook: there is no cache on this side
- * @td: the job
- * @f: its file
- *
- * Return: 0.
- */
-int nbd_job_invalidate(struct thread_data *td, struct fio_file *f)
-{
-	(void)td;
-	(void)f;
-	return 0;
-}
-
-/**
  * nbd_job_cleanup - fio hook: disconnect
  * @td: the job; one whose init() failed has nothing
  */
@@ -316,7 +271,29 @@ void nbd_job_cleanup(struct thread_data *td)
 
 	if (!j)
 		return;
-	nbd_job_save_stats(j);
+	job_save_stats(&j->job);
 	td->io_ops_data = NULL;
 	free_job(j);
+}
+
+/**
+ * nbd_job_stats - write what a job's client has counted, for dp_stats=
+ * @job: the job, at its end
+ * @w: an open object
+ */
+void nbd_job_stats(struct job *job, struct json *w)
+{
+	const struct nbd_job *j = (struct nbd_job *)job;
+	const struct nbd_client *c = &j->client;
+
+	json_str(w, "datapath", c->conn[0].path->name);
+	json_u64(w, "connections", c->nr_conns);
+	json_bool(w, "structured_replies", j->limits.structured);
+	/* What libnbd does is not seen. */
+	if (c->conn[0].path != &nbd_direct)
+		return;
+	json_u64(w, "sends", c->stats.sends);
+	json_u64(w, "receives", c->stats.receives);
+	json_hist(w, "batch", &c->stats.batch);
+	json_hist(w, "replies", &c->stats.replies);
 }

@@ -1,169 +1,91 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "engines/glue/glue.h"
+#include "engines/glue/loop.h"
 #include "engines/virtio/job.h"
 
-/* The path of a request: queue, commit, getevents, event. */
+/* The path of a request, as far as virtio is concerned: see engines/glue/loop.h. */
 
-/* Calls of getevents() between two looks at the clock. */
-#define CALLS_PER_CLOCK	1024
+/* Looks at memory between two looks at the clock, when only stuck requests need it. */
+#define LOOKS_PER_CLOCK	1024
 
-#define SECOND_NS	1000000000ull
+/* The same when the CPU is wanted by others. */
+#define LOOKS_CROWDED	16
 
-static struct virtio_job *job(struct thread_data *td)
+static inline struct virtio_job *virtio(struct job *j)
 {
-	return td->io_ops_data;
+	return (struct virtio_job *)j;
 }
 
-/* The job ends: whatever is in flight has failed, and nothing more will be queued. */
-static void die(struct virtio_job *j, int err)
+static void queue_request(struct job *j, struct job_io *io, uint32_t len)
 {
-	const struct virtio_options *o = j->f.td->eo;
+	struct blk_queue *q = &virtio(j)->queue;
+	const struct io_u *io_u = io->io_u;
 
-	if (j->f.dead)
-		return;
-	j->f.dead = err;
-	if (err == ETIMEDOUT)
-		glue_fail(j->f.td, err, "no answer from %s device '%s' for %u s (stuck_timeout)%s",
-			  j->dev->transport->name, j->dev->key, o->stuck_timeout,
-			  j->generation ? ", although it has come back" : "");
+	if (unlikely(!len))
+		blk_queue_flush(q, io);
+	else if (unlikely(io_u->ddir == DDIR_TRIM))
+		blk_queue_discard(q, io_u->offset + io->issued, len, io);
 	else
-		glue_fail(j->f.td, err, "%s device '%s': %s", j->dev->transport->name, j->dev->key,
-			  err == ECONNRESET ? "has closed the connection" : strerror(err));
+		blk_queue_rw(q, io_u->ddir == DDIR_WRITE, io_u->offset + io->issued,
+			     (char *)io_u->xfer_buf + io->issued, len, io);
 }
 
-/* Bytes the device takes in one request. */
-static uint32_t request_max(const struct virtio_job *j, enum fio_ddir ddir)
+LOOP bool issue(struct job *j, struct job_io *io)
 {
-	return ddir == DDIR_TRIM ? j->dev->limits.max_discard : j->dev->limits.max_transfer;
-}
-
-/* Queue as much of an io_u as there are slots; returns whether that was all. */
-static bool issue(struct virtio_job *j, struct job_io *io)
-{
+	struct virtio_job *v = virtio(j);
+	const struct blk_limits *l = &v->dev->limits;
 	struct io_u *io_u = io->io_u;
-	uint32_t max = request_max(j, io_u->ddir);
 
-	if (unlikely(j->plug.limit)) {
-		if (plug_takes(&j->plug, io_u) && plug_join(&j->plug, io))
+	if (unlikely(v->plug.limit)) {
+		if (plug_takes(&v->plug, io_u) && plug_join(&v->plug, io))
 			return true;
-		plug_issue(&j->plug, &j->queue);
-		if (plug_takes(&j->plug, io_u)) {
-			if (j->queue.nr_free)
-				plug_begin(&j->plug, io);
-			return j->queue.nr_free;
+		plug_issue(&v->plug, &v->queue);
+		if (plug_takes(&v->plug, io_u)) {
+			if (v->queue.nr_free)
+				plug_begin(&v->plug, io);
+			return v->queue.nr_free;
 		}
 	}
-	if (unlikely(!ddir_rw(io_u->ddir))) {
-		if (!j->queue.nr_free)
-			return false;
-		blk_queue_flush(&j->queue, io);
-		io->parts++;
-		return true;
+	return issue_parts(j, io, io_u->ddir == DDIR_TRIM ? l->max_discard : l->max_transfer,
+			   &v->queue.nr_free, queue_request);
+}
+
+LOOP int submit(struct job *j)
+{
+	struct virtio_job *v = virtio(j);
+
+	plug_issue(&v->plug, &v->queue);
+	return blk_queue_submit(&v->queue);
+}
+
+LOOP int before_wait(struct job *j)
+{
+	return blk_queue_check_kick(&virtio(j)->queue);
+}
+
+LOOP int next(struct job *j, struct job_io **io, int *err)
+{
+	struct virtio_job *v = virtio(j);
+
+	*io = v->done;
+	if (likely(!*io)) {
+		int ret = blk_queue_next(&v->queue, (void **)io, &v->done_error);
+
+		if (ret <= 0)
+			return ret;
 	}
-
-	do {
-		uint64_t left = io_u->xfer_buflen - io->issued;
-		uint32_t len = left < max ? left : max;
-		uint64_t offset = io_u->offset + io->issued;
-
-		if (!j->queue.nr_free)
-			return false;
-		if (io_u->ddir == DDIR_TRIM)
-			blk_queue_discard(&j->queue, offset, len, io);
-		else
-			blk_queue_rw(&j->queue, io_u->ddir == DDIR_WRITE, offset,
-				     (char *)io_u->xfer_buf + io->issued, len, io);
-		io->issued += len;
-		io->parts++;
-	} while (io->issued < io_u->xfer_buflen);
-	return true;
-}
-
-/**
- * virtio_job_queue - fio hook: queue an io_u; the device sees it at commit
- * @td: the job
- * @io_u: what to do
- *
- * Return: FIO_Q_QUEUED, or FIO_Q_COMPLETED with an error or when there is nothing to do.
- */
-enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
-{
-	struct virtio_job *j = job(td);
-	struct job_io *io;
-
-	fio_ro_check(td, io_u);
-	if (!job_admits(&j->f, io_u, j->dev->limits.flush, j->dev->limits.max_discard))
-		return FIO_Q_COMPLETED;
-	io = job_begin(io_u);
-	if (j->f.nr_waiting || !issue(j, io))
-		job_wait(&j->f, io);
-	job_queued(&j->f, io);
-	return FIO_Q_QUEUED;
-}
-
-/**
- * virtio_job_commit - fio hook: show the device what was queued
- * @td: the job
- *
- * Return: 0. A device that cannot be kicked makes the job dead, which getevents() tells.
- */
-int virtio_job_commit(struct thread_data *td)
-{
-	struct virtio_job *j = job(td);
-	int ret;
-
-	if (!j->f.nr_queued || j->f.dead)
-		return 0;
-	plug_issue(&j->plug, &j->queue);
-	ret = blk_queue_submit(&j->queue);
-	if (ret)
-		die(j, -ret);
-	job_committed(&j->f);
-	return 0;
-}
-
-/* Go on with what had to wait for slots. */
-static void continue_waiting(struct virtio_job *j)
-{
-	int ret;
-
-	if (!j->f.nr_waiting)
-		return;
-	while (j->f.nr_waiting && issue(j, job_first_waiting(&j->f)))
-		job_end_wait(&j->f);
-	plug_issue(&j->plug, &j->queue);
-	ret = blk_queue_submit(&j->queue);
-	if (ret)
-		die(j, -ret);
-}
-
-/* Take completions until @max io_us are done or none is there. */
-static void reap(struct virtio_job *j, unsigned int max)
-{
-	while (j->f.nr_event < max) {
-		struct job_io *io = j->done;
-		int ret;
-
-		if (likely(!io)) {
-			ret = blk_queue_next(&j->queue, (void **)&io, &j->done_error);
-			if (ret < 0)
-				die(j, -ret);
-			if (ret <= 0)
-				return;
-		}
-		/* What was merged into its request is complete with it. */
-		j->done = plug_take(&j->plug, io);
-		job_part_done(&j->f, io, j->done_error);
-	}
+	*err = v->done_error;
+	/* What was merged into its request is complete with it. */
+	v->done = plug_take(&v->plug, *io);
+	return 1;
 }
 
 /*
  * Take notice of a device that has come back; returns whether it is gone now, which its keeper
  * allows for no longer than we do. The state first: the keeper counts a return before it tells it.
  */
-static bool look_at_link(struct virtio_job *j)
+static bool look_at_link(struct virtio_job *v)
 {
-	const struct device_link *l = j->dev->link;
+	const struct device_link *l = v->dev->link;
 	unsigned int generation;
 	bool gone;
 
@@ -171,94 +93,113 @@ static bool look_at_link(struct virtio_job *j)
 		return false;
 	gone = atomic_load(&l->state) == LINK_DOWN;
 	generation = atomic_load(&l->generation);
-	if (generation != j->generation) {
-		j->generation = generation;
-		blk_queue_renew(&j->queue);
+	if (generation != v->generation) {
+		v->generation = generation;
+		v->job.came_back = true;
+		blk_queue_renew(&v->queue);
 	}
 	return gone;
 }
 
-/*
- * Look for requests that are stuck, after a wait of @waited_ns: others may be answered meanwhile.
- * Ages are in seconds of looking for completions (see job_second_passed()), or of waiting.
- */
-static void check_age(struct virtio_job *j, uint64_t waited_ns)
+static bool stuck(struct job *j, unsigned int seconds, unsigned int max)
 {
-	const struct virtio_options *o = j->f.td->eo;
+	struct virtio_job *v = virtio(j);
 	bool gone;
 
-	if (waited_ns >= SECOND_NS)
-		job_waited(&j->f);
-	else if (!job_second_passed(&j->f))
-		return;
-	j->queue.age += waited_ns >= SECOND_NS ? waited_ns / SECOND_NS : 1;
-	gone = look_at_link(j);
-	if (blk_queue_stuck(&j->queue, o->stuck_timeout, gone))
-		die(j, ETIMEDOUT);
+	v->queue.age += seconds;
+	gone = look_at_link(v);
+	return blk_queue_stuck(&v->queue, max, gone);
 }
 
-/* A wait has ended without a completion: the job waits on, or is dead. */
-static void wait_on(struct virtio_job *j, int why)
+LOOP int look(struct job *j)
 {
-	if (why != -ETIMEDOUT)
-		die(j, -why);
-	else if (j->dev->link)
-		check_age(j, j->waiter.waited_ns);
-	else
-		die(j, ETIMEDOUT);
+	return vq_driver_has_used(&virtio(j)->queue.ring);
 }
 
-/**
- * virtio_job_getevents - fio hook: find completions
- * @td: the job
- * @min: how many to wait for
- * @max: how many to return at most
- * @t: fio's limit of 0 for a @min of 0, else NULL
- *
- * Return: completions found. In a dead job all that was in flight is among them.
- */
+/* The look after calls are on is what a racing completion would be lost without. */
+static int before_sleep(struct job *j)
+{
+	return look(j) || vq_driver_enable_calls(&virtio(j)->queue.ring);
+}
+
+static void after_sleep(struct job *j)
+{
+	vq_driver_disable_calls(&virtio(j)->queue.ring);
+}
+
+/* Returns 0, or why the device is gone: nobody sends anything on a connection that is set up. */
+static int peer(struct job *j)
+{
+	struct shared_device *dev = virtio(j)->dev;
+	struct pollfd p = { .fd = dev->peer_fd, .events = POLLIN };
+
+	/* A connection that a keeper looks after is gone when the keeper says so. */
+	if (dev->link)
+		return atomic_load_explicit(&dev->link->state, memory_order_relaxed) == LINK_LOST ?
+		       -ECONNRESET : 0;
+	if (dev->transport->gone)
+		return dev->transport->gone(dev, virtio(j)->index);
+	return poll(&p, 1, 0) > 0 ? -ECONNRESET : 0;
+}
+
+static unsigned int fds(struct job *j, struct pollfd *p)
+{
+	const struct virtio_job *v = virtio(j);
+
+	p[0] = (struct pollfd) { .fd = v->dev->queue[v->index].call_fd, .events = POLLIN };
+	p[1] = (struct pollfd) { .fd = v->dev->link ? -1 : v->dev->peer_fd, .events = POLLIN };
+	return 2;
+}
+
+static int woken(struct job *j, const struct pollfd *p)
+{
+	uint64_t count;
+
+	if (p[0].revents && read(p[0].fd, &count, sizeof(count)) == sizeof(count))
+		j->waiter.stats.calls += count;
+	/* What the device completed before it went is in memory, and taken first. */
+	if (look(j))
+		return 1;
+	if (p[1].fd < 0)
+		return peer(j);
+	return p[1].revents ? -ECONNRESET : 0;
+}
+
+const struct job_ops virtio_job_ops = {
+	.issue = issue,
+	.submit = submit,
+	.before_wait = before_wait,
+	.next = next,
+	.stuck = stuck,
+	.stats = virtio_job_stats,
+	.wait = {
+		.look = look,
+		.before_sleep = before_sleep,
+		.after_sleep = after_sleep,
+		.fds = fds,
+		.woken = woken,
+		.peer = peer,
+		.looks = LOOKS_PER_CLOCK,
+		.looks_crowded = LOOKS_CROWDED,
+		.first_looks = 1,
+	},
+};
+
+/* fio hooks: see engines/glue/loop.h. */
+
+enum fio_q_status virtio_job_queue(struct thread_data *td, struct io_u *io_u)
+{
+	return job_queue(td, io_u, &virtio_job_ops);
+}
+
+int virtio_job_commit(struct thread_data *td)
+{
+	return job_commit(td, &virtio_job_ops);
+}
+
 int virtio_job_getevents(struct thread_data *td, unsigned int min, unsigned int max,
 			 const struct timespec *t)
 {
-	struct virtio_job *j = job(td);
-	const struct virtio_options *o = td->eo;
-	uint64_t timeout = o->stuck_timeout * 1000000000ull;
-	int ret = 0;
-
 	(void)t;
-	if (!(++j->f.calls % CALLS_PER_CLOCK))
-		check_age(j, 0);
-
-	j->f.nr_event = 0;
-	while (!j->f.dead) {
-		reap(j, max);
-		if (unlikely(ret > 0))
-			check_age(j, j->waiter.waited_ns);
-		continue_waiting(j);
-		if ((j->f.nr_event && j->f.nr_event >= min) || j->f.dead)
-			break;
-		ret = blk_queue_check_kick(&j->queue);
-		if (!ret && j->f.nr_event >= min)
-			break;
-		if (!ret)
-			ret = waiter_wait(&j->waiter, timeout);
-		if (unlikely(ret < 0))
-			wait_on(j, ret);
-	}
-	if (j->f.dead)
-		job_fail_all(&j->f);
-	glue_trace_return(j->queue.trace, j->f.nr_event);
-	return j->f.nr_event;
-}
-
-/**
- * virtio_job_event - fio hook: one of the completions that getevents() found
- * @td: the job
- * @event: which
- *
- * Return: its io_u.
- */
-struct io_u *virtio_job_event(struct thread_data *td, int event)
-{
-	return job(td)->f.event[event];
+	return job_getevents(td, min, max, &virtio_job_ops);
 }

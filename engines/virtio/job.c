@@ -25,79 +25,11 @@ int virtio_job_setup(struct thread_data *td)
 	return !dev || glue_add_file(td, "virtio-blk", dev->limits.capacity);
 }
 
-/* The driver's hooks for the waiter. */
-
-static struct virtio_job *queue_to_job(void *queue)
-{
-	return (struct virtio_job *)((char *)queue - offsetof(struct virtio_job, queue));
-}
-
-static bool ring_ready(void *arg)
-{
-	return vq_driver_has_used(&((struct blk_queue *)arg)->ring);
-}
-
-static bool ring_arm(void *arg)
-{
-	return vq_driver_enable_calls(&((struct blk_queue *)arg)->ring);
-}
-
-static void ring_disarm(void *arg)
-{
-	vq_driver_disable_calls(&((struct blk_queue *)arg)->ring);
-}
-
-/* A connection that a keeper looks after is gone when the keeper says so. */
-static int link_lost(void *arg)
-{
-	const struct device_link *l = queue_to_job(arg)->dev->link;
-
-	return atomic_load_explicit(&l->state, memory_order_relaxed) == LINK_LOST ? -ECONNRESET : 0;
-}
-
-static int queue_gone(void *arg)
-{
-	const struct virtio_job *j = queue_to_job(arg);
-
-	return j->dev->transport->gone(j->dev, j->index);
-}
-
-static void init_waiter(struct virtio_job *j)
-{
-	const struct virtio_options *o = j->f.td->eo;
-	struct wait_source source = {
-		.ready = ring_ready,
-		.arm = ring_arm,
-		.disarm = ring_disarm,
-		.arg = &j->queue,
-		.fd = j->dev->queue[j->index].call_fd,
-		.peer_fd = j->dev->link ? -1 : j->dev->peer_fd,
-		.peer = j->dev->link ? link_lost : j->dev->transport->gone ? queue_gone : NULL,
-	};
-
-	waiter_init(&j->waiter, o->wait_mode, o->wait_poll_max_ns, &source);
-	j->waiter.trace = j->trace.ring;
-}
-
 static void free_job(struct virtio_job *j)
 {
-	glue_trace_end(&j->trace);
 	plug_destroy(&j->plug);
-	job_free(&j->f);
-	free(j);
-}
-
-static struct virtio_job *alloc_job(struct thread_data *td)
-{
-	struct virtio_job *j = alloc_apart(1, sizeof(*j));
-
-	if (!j)
-		return NULL;
-	if (job_alloc(&j->f, td)) {
-		free_job(j);
-		return NULL;
-	}
-	return j;
+	free((char *)j->job.peer);
+	job_free(&j->job);
 }
 
 static int take_queue(struct virtio_job *j)
@@ -106,21 +38,21 @@ static int take_queue(struct virtio_job *j)
 	struct shared_queue *q;
 	int ret;
 
-	ret = shared_device_claim(j->dev, j->f.td, &j->index);
+	ret = shared_device_claim(j->dev, j->job.td, &j->index);
 	if (ret)
 		return ret;
 	q = &j->dev->queue[j->index];
 	ret = blk_queue_init(&j->queue, q->mem, &shape, 0, q->kick_fd);
 	if (ret) {
-		glue_fail(j->f.td, -ret, "cannot use queue %u: %s", j->index,
+		glue_fail(j->job.td, -ret, "cannot use queue %u: %s", j->index,
 			  ret == -EBUSY ? "an earlier job left requests in it" : strerror(-ret));
 		goto release;
 	}
 	j->queue.number = j->index;
-	j->queue.trace = j->trace.ring;
+	j->queue.trace = j->job.trace.ring;
 	if (j->dev->transport->attach)
-		ret = j->dev->transport->attach(j->dev, j->f.td, j->index,
-						j->trace.ring ? &j->trace.file : NULL);
+		ret = j->dev->transport->attach(j->dev, j->job.td, j->index,
+						j->job.trace.ring ? &j->job.trace.file : NULL);
 	if (!ret)
 		return 0;
 	blk_queue_destroy(&j->queue);
@@ -131,11 +63,27 @@ release:
 
 static int init_plug(struct virtio_job *j)
 {
-	const struct virtio_options *o = j->f.td->eo;
+	const struct virtio_options *o = j->job.td->eo;
 	uint32_t max = j->dev->limits.max_transfer;
 
-	if (plug_init(&j->plug, &j->f, o->merge < max ? o->merge : max, j->dev->segments))
-		return glue_fail(j->f.td, ENOMEM, "no memory for merge=");
+	if (plug_init(&j->plug, &j->job, o->merge < max ? o->merge : max, j->dev->segments))
+		return glue_fail(j->job.td, ENOMEM, "no memory for merge=");
+	return 0;
+}
+
+static int describe_device(struct virtio_job *j)
+{
+	const struct shared_device *dev = j->dev;
+	char *name;
+
+	if (asprintf(&name, "%s device '%s'", dev->transport->name, dev->key) < 0)
+		return glue_fail(j->job.td, ENOMEM, "no memory for the device's name");
+	j->job.peer = name;
+	j->job.takes_flush = dev->limits.flush;
+	j->job.takes_trim = dev->limits.max_discard;
+	j->job.returns = dev->link;
+	if (dev->link)
+		j->generation = atomic_load(&dev->link->generation);
 	return 0;
 }
 
@@ -154,22 +102,20 @@ int virtio_job_init(struct thread_data *td)
 
 	if (!td->o.create_serialize && virtio_job_setup(td))
 		return td->error;
-	j = alloc_job(td);
+	j = job_alloc(td, sizeof(*j), &virtio_job_ops);
 	if (!j)
-		return -glue_fail(td, ENOMEM, "no memory for %u requests", td->o.iodepth);
+		return td->error;
 	j->dev = shared_device_get(td);
-	ret = j->dev ? init_plug(j) : -td->error;
+	ret = j->dev ? describe_device(j) : -td->error;
 	if (!ret)
-		ret = glue_trace_begin(td, ((struct virtio_options *)td->eo)->dp_trace, &j->trace);
+		ret = init_plug(j);
 	if (!ret)
 		ret = take_queue(j);
 	if (ret) {
 		free_job(j);
 		return -ret;
 	}
-	init_waiter(j);
-	if (j->dev->link)
-		j->generation = atomic_load(&j->dev->link->generation);
+	job_init_waiter(&j->job);
 	td->io_ops_data = j;
 	return 0;
 }
@@ -222,21 +168,6 @@ int virtio_job_post_init(struct thread_data *td)
 	return j->buffer_error;
 }
 
-/**
- * virtio_job_io_u_init - fio hook: attach our record to fio's
- * @td: the job
- * @io_u: one of iodepth
- *
- * Return: 0.
- */
-int virtio_job_io_u_init(struct thread_data *td, struct io_u *io_u)
-{
-	struct virtio_job *j = td->io_ops_data;
-
-	job_add(&j->f, io_u);
-	return 0;
-}
-
 /* What the job wants and this device cannot do. */
 static int check_abilities(struct thread_data *td, const struct blk_limits *l)
 {
@@ -265,34 +196,6 @@ int virtio_job_open_file(struct thread_data *td, struct fio_file *f)
 }
 
 /**
- * virtio_job_close_file - fio hook: nothing to close
- * @td: the job
- * @f: its file
- *
- * Return: 0.
- */
-int virtio_job_close_file(struct thread_data *td, struct fio_file *f)
-{
-	(void)td;
-	(void)f;
-	return 0;
-}
-
-/**
- * virtio_job_invalidate - fio hook: there is no cache on this side
- * @td: the job
- * @f: its file
- *
- * Return: 0.
- */
-int virtio_job_invalidate(struct thread_data *td, struct fio_file *f)
-{
-	(void)td;
-	(void)f;
-	return 0;
-}
-
-/**
  * virtio_job_cleanup - fio hook: give the queue back
  * @td: the job; one whose init() failed has nothing to give
  */
@@ -302,13 +205,42 @@ void virtio_job_cleanup(struct thread_data *td)
 
 	if (!j)
 		return;
-	virtio_job_save_stats(j);
+	job_save_stats(&j->job);
 	if (j->dev->transport->detach)
-		j->dev->transport->detach(j->dev, j->index, j->f.dead);
+		j->dev->transport->detach(j->dev, j->index, j->job.dead);
 	blk_queue_destroy(&j->queue);
 	/* What is still in flight would be written into the next owner's buffers. */
-	if (!j->f.dead)
+	if (!j->job.dead)
 		shared_device_release(j->dev, j->index);
 	free_job(j);
 	td->io_ops_data = NULL;
+}
+
+/**
+ * virtio_job_stats - write what a job's driver and device have counted, for dp_stats=
+ * @job: the job, at its end
+ * @w: an open object
+ */
+void virtio_job_stats(struct job *job, struct json *w)
+{
+	struct virtio_job *j = (struct virtio_job *)job;
+	const struct blk_stats *s = &j->queue.stats;
+
+	json_u64(w, "queue", j->index);
+	json_u64(w, "queue_size", j->dev->queue_size);
+	json_str(w, "ring", j->queue.ring.notify.is_packed ? "packed" : "split");
+	json_u64(w, "merged", j->plug.merged);
+	json_open_object(w, "notifications");
+	json_u64(w, "sent", s->kicks);
+	json_u64(w, "suppressed", s->batches - s->kicks);
+	json_u64(w, "received", job->waiter.stats.calls);
+	json_close_object(w);
+	if (j->dev->link)
+		json_u64(w, "reconnects", atomic_load(&j->dev->link->generation));
+	json_hist(w, "batch", &s->batch);
+	if (!j->dev->transport->stats)
+		return;
+	json_open_object(w, "target");
+	j->dev->transport->stats(j->dev, j->index, w);
+	json_close_object(w);
 }

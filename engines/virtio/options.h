@@ -2,8 +2,7 @@
 #ifndef ENGINES_VIRTIO_OPTIONS_H
 #define ENGINES_VIRTIO_OPTIONS_H
 
-#include "engines/glue/wait.h"
-#include "engines/glue/fio-compat.h"
+#include "engines/glue/options.h"
 
 enum virtio_transport_kind {
 	VIA_VHOST_USER,
@@ -12,13 +11,10 @@ enum virtio_transport_kind {
 
 /**
  * struct virtio_options - engine options in a job file
- * @pad: fio's own: an option must not be at offset 0
+ * @job: those of every job
  * @transport: enum virtio_transport_kind
  * @socket: path of the device's socket, for VIA_VHOST_USER
  * @target: options of the target, for VIA_EMBEDDED
- * @wait_mode: enum wait_mode
- * @wait_poll_max_ns: longest polling window of WAIT_ADAPTIVE
- * @stuck_timeout: seconds after which a request counts as lost
  * @queue_size: entries of a virtqueue, 0 for what iodepth needs
  * @num_queues: virtqueues to set up at least
  * @hugepages: rings and I/O buffers in huge pages
@@ -27,17 +23,12 @@ enum virtio_transport_kind {
  * @indirect: negotiate VIRTIO_RING_F_INDIRECT_DESC
  * @reconnect: outlive the device
  * @merge: bytes up to which adjacent requests of a batch leave as one, 0 for not
- * @dp_stats: prefix of the files with what the engine counted
- * @dp_trace: prefix of the files with what happened to requests
  */
 struct virtio_options {
-	void *pad;
+	struct job_options job;
 	unsigned int transport;
 	char *socket;
 	char *target;
-	unsigned int wait_mode;
-	unsigned long long wait_poll_max_ns;
-	unsigned int stuck_timeout;
 	unsigned int queue_size;
 	unsigned int num_queues;
 	unsigned int hugepages;
@@ -46,13 +37,10 @@ struct virtio_options {
 	unsigned int indirect;
 	unsigned int reconnect;
 	unsigned long long merge;
-	char *dp_stats;
-	char *dp_trace;
 };
 
 /* Entries of the table of options that both virtio engines have. */
 #define VIRTIO_OPTION(member)	.off1 = offsetof(struct virtio_options, member)
-#define VIRTIO_LISTED		.category = FIO_OPT_C_ENGINE, .group = FIO_OPT_G_INVALID
 
 #define VIRTIO_OPTION_SOCKET { \
 	.name	= "socket", \
@@ -60,27 +48,17 @@ struct virtio_options {
 	.type	= FIO_OPT_STR_STORE, \
 	VIRTIO_OPTION(socket), \
 	.help	= "Path of the device's vhost-user socket", \
-	VIRTIO_LISTED, \
+	OPTION_LISTED, \
 }
 
 #define VIRTIO_OPTIONS_COMMON { \
-	.name	= "stuck_timeout", \
-	.lname	= "Timeout of a request", \
-	.type	= FIO_OPT_INT, \
-	VIRTIO_OPTION(stuck_timeout), \
-	.help	= "Seconds after which an unanswered request, or message at set-up, ends the job with ETIMEDOUT", \
-	.def	= "30", \
-	.minval	= 1, \
-	.maxval	= 86400, \
-	VIRTIO_LISTED, \
-}, { \
 	.name	= "queue_size", \
 	.lname	= "Virtqueue size", \
 	.type	= FIO_OPT_INT, \
 	VIRTIO_OPTION(queue_size), \
 	.help	= "Entries of a virtqueue, a power of two unless packed=1; 0 for as many as iodepth needs, at least 128", \
 	.def	= "0", \
-	VIRTIO_LISTED, \
+	OPTION_LISTED, \
 }, { \
 	.name	= "num_queues", \
 	.lname	= "Virtqueues", \
@@ -89,7 +67,7 @@ struct virtio_options {
 	.help	= "Virtqueues to set up if that is more than the jobs need; the others stay idle, as a guest's do", \
 	.def	= "0", \
 	.maxval	= 256, \
-	VIRTIO_LISTED, \
+	OPTION_LISTED, \
 }, { \
 	.name	= "hugepages", \
 	.lname	= "Huge pages", \
@@ -97,7 +75,7 @@ struct virtio_options {
 	VIRTIO_OPTION(hugepages), \
 	.help	= "Put rings and I/O buffers into huge pages of 2 MiB, which vm.nr_hugepages has to provide; SPDK vhost takes no others", \
 	.def	= "0", \
-	VIRTIO_LISTED, \
+	OPTION_LISTED, \
 }, { \
 	.name	= "packed", \
 	.lname	= "Packed ring", \
@@ -105,7 +83,7 @@ struct virtio_options {
 	VIRTIO_OPTION(packed), \
 	.help	= "Use packed virtqueues (VIRTIO_F_RING_PACKED), which the device has to offer, rather than split ones", \
 	.def	= "0", \
-	VIRTIO_LISTED, \
+	OPTION_LISTED, \
 }, { \
 	.name	= "event_idx", \
 	.lname	= "Event index", \
@@ -113,7 +91,7 @@ struct virtio_options {
 	VIRTIO_OPTION(event_idx), \
 	.help	= "Suppress notifications by event index (VIRTIO_RING_F_EVENT_IDX), if the device can", \
 	.def	= "1", \
-	VIRTIO_LISTED, \
+	OPTION_LISTED, \
 }, { \
 	.name	= "indirect", \
 	.lname	= "Indirect descriptors", \
@@ -121,7 +99,7 @@ struct virtio_options {
 	VIRTIO_OPTION(indirect), \
 	.help	= "Use indirect descriptors (VIRTIO_RING_F_INDIRECT_DESC), if the device can", \
 	.def	= "1", \
-	VIRTIO_LISTED, \
+	OPTION_LISTED, \
 }, { \
 	.name	= "reconnect", \
 	.lname	= "Reconnect", \
@@ -129,7 +107,7 @@ struct virtio_options {
 	VIRTIO_OPTION(reconnect), \
 	.help	= "When the device goes away, wait up to stuck_timeout until it is back, and have it go on with the requests in flight, of which it has to keep a record; stuck_timeout then counts anew for each, once", \
 	.def	= "0", \
-	VIRTIO_LISTED, \
+	OPTION_LISTED, \
 }, { \
 	.name	= "merge", \
 	.lname	= "Merge adjacent requests", \
@@ -137,21 +115,7 @@ struct virtio_options {
 	VIRTIO_OPTION(merge), \
 	.help	= "Reads or writes of a batch (iodepth_batch=) that follow one another on the device leave as one request of up to so many bytes, as behind a block layer's plug; 0 for not", \
 	.def	= "0", \
-	VIRTIO_LISTED, \
-}, { \
-	.name	= "dp_stats", \
-	.lname	= "Statistics files", \
-	.type	= FIO_OPT_STR_STORE, \
-	VIRTIO_OPTION(dp_stats), \
-	.help	= "Write what each job's driver counted to PREFIX.JOBNAME.N.json", \
-	VIRTIO_LISTED, \
-}, { \
-	.name	= "dp_trace", \
-	.lname	= "Trace files", \
-	.type	= FIO_OPT_STR_STORE, \
-	VIRTIO_OPTION(dp_trace), \
-	.help	= "Write down what happens to every request, and when, in PREFIX.JOBNAME.N.trace, for 'dataplane trace'; PREFIX is best in memory, such as in /dev/shm", \
-	VIRTIO_LISTED, \
+	OPTION_LISTED, \
 }
 
 #endif

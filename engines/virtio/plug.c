@@ -4,18 +4,18 @@
 /**
  * plug_init - make a plug
  * @p: filled in
- * @f: the job's io_us
+ * @j: the job
  * @limit: most bytes of a merged request, 0 to merge nothing
  * @segments: most requests in one, at most BLK_SEGMENTS_MAX
  *
  * Return: 0 or -ENOMEM.
  */
-int plug_init(struct plug *p, struct job *f, uint64_t limit, unsigned int segments)
+int plug_init(struct plug *p, struct job *j, uint64_t limit, unsigned int segments)
 {
-	*p = (struct plug) { .limit = limit, .segments = segments, .base = f->io };
+	*p = (struct plug) { .limit = limit, .segments = segments, .base = j->io };
 	if (!limit)
 		return 0;
-	p->next = calloc(f->td->o.iodepth, sizeof(*p->next));
+	p->next = calloc(j->td->o.iodepth, sizeof(*p->next));
 	return p->next ? 0 : -ENOMEM;
 }
 

@@ -38,7 +38,7 @@ struct plug {
 	uint64_t merged;
 };
 
-int plug_init(struct plug *p, struct job *f, uint64_t limit, unsigned int segments);
+int plug_init(struct plug *p, struct job *j, uint64_t limit, unsigned int segments);
 void plug_destroy(struct plug *p);
 bool plug_join(struct plug *p, struct job_io *io);
 void plug_begin(struct plug *p, struct job_io *io);

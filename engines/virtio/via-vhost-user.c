@@ -61,7 +61,7 @@ static int vu_open(struct shared_device *dev, struct thread_data *td)
 		return report(td, "connect to", dev, -ENOMEM);
 	v->kept.fd = -1;
 	v->wanted = blk_driver_features(o->packed, o->event_idx, o->indirect);
-	ret = vu_front_connect(&v->front, o->socket, o->stuck_timeout * 1000);
+	ret = vu_front_connect(&v->front, o->socket, o->job.stuck_timeout * 1000);
 	if (ret) {
 		free(v);
 		return report(td, "connect to", dev, ret);
@@ -165,7 +165,7 @@ static int vu_start(struct shared_device *dev, struct thread_data *td)
 	if (!ret)
 		ret = start_queues(dev, &v->front);
 	if (!ret && o->reconnect)
-		ret = start_keeper(dev, o->stuck_timeout);
+		ret = start_keeper(dev, o->job.stuck_timeout);
 	if (ret != -ERANGE)
 		return ret ? report(td, "start the queues of", dev, ret) : 0;
 	return glue_fail(td, -ret, "vhost-user device %s refuses a queue of %u entries; its --queue-size may be smaller: lower iodepth= or set queue_size=",

@@ -31,7 +31,7 @@ static struct {
 static void begin(bool structured)
 {
 	memset(&t.d, 0, sizeof(t.d));
-	assert_int_equal(nbd_client_init(&t.client, SLOTS, 1, WAIT_BLOCK, 0), 0);
+	assert_int_equal(nbd_client_init(&t.client, SLOTS, 1), 0);
 	t.conn = &t.client.conn[0];
 	t.conn->client = &t.client;
 	t.conn->priv = &t.d;
