@@ -277,16 +277,30 @@ static int look_once(struct nbd_client *c)
 	return ret;
 }
 
+static bool any_ready(const struct nbd_client *c)
+{
+	for (unsigned int i = 0; i < c->nr_conns; i++) {
+		const struct nbd_conn *conn = &c->conn[i];
+
+		if (conn->path->ready && conn->path->ready(conn))
+			return true;
+	}
+	return false;
+}
+
 /**
  * nbd_client_before_sleep - look once more, where that is likely to save a sleep
- * @c: the client, of which nothing more is to be had from nbd_client_next()
+ * @c: the client, with requests in flight
  *
  * Return: as nbd_client_look().
  */
 int nbd_client_before_sleep(struct nbd_client *c)
 {
-	int ret = look_midway(c);
+	int ret;
 
+	if (any_ready(c))
+		return 1;
+	ret = look_midway(c);
 	return ret ? ret : look_once(c);
 }
 

@@ -65,6 +65,7 @@ struct nbd_slot {
  * @send: send what is queued, or as much of it as the socket takes
  * @receive: look for replies without waiting; 1 when something came, 0 when nothing did
  * @midway: whether a part of a reply has come; may be NULL
+ * @ready: whether next() has a request although receive() was not called; NULL where it never has
  * @next: set @s to a request that is complete, or return 0 if receive() has brought none
  * @events: what to poll(2) for
  *
@@ -79,6 +80,7 @@ struct nbd_datapath {
 	int (*send)(struct nbd_conn *c);
 	int (*receive)(struct nbd_conn *c);
 	bool (*midway)(const struct nbd_conn *c);
+	bool (*ready)(const struct nbd_conn *c);
 	int (*next)(struct nbd_conn *c, struct nbd_slot **s);
 	short (*events)(const struct nbd_conn *c);
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/fd.h"
 #include "engines/nbd/client.h"
 #include "engines/nbd/watch.h"
 
@@ -175,16 +176,21 @@ static int by_libnbd_send(struct nbd_conn *c)
 	/* A command goes out at once if the socket takes it. */
 	if (nbd_aio_get_direction(l->h) & LIBNBD_AIO_DIRECTION_WRITE && nbd_aio_notify_write(l->h) < 0)
 		return explain(c);
-	return 0;
+	return l->broken;
 }
 
+/*
+ * Only of a socket that has something is libnbd told so: otherwise one that has sent the half of a write
+ * finds no reply, forgets that it was sending, and waits for the server, which waits for the other half.
+ */
 static int by_libnbd_receive(struct nbd_conn *c)
 {
 	struct by_libnbd *l = c->priv;
 
 	if (l->broken)
 		return l->broken;
-	if (nbd_aio_get_direction(l->h) & LIBNBD_AIO_DIRECTION_READ && nbd_aio_notify_read(l->h) < 0)
+	if (nbd_aio_get_direction(l->h) & LIBNBD_AIO_DIRECTION_READ && fd_events(c->fd, POLLIN) &&
+	    nbd_aio_notify_read(l->h) < 0)
 		return explain(c);
 	if (nbd_aio_is_closed(l->h) == 1)
 		return -ECONNRESET;
@@ -207,6 +213,14 @@ static int by_libnbd_next(struct nbd_conn *c, struct nbd_slot **s)
 	return 1;
 }
 
+/* libnbd takes replies whenever it can, also when it is given a command or a socket to write to. */
+static bool by_libnbd_ready(const struct nbd_conn *c)
+{
+	const struct by_libnbd *l = c->priv;
+
+	return l->first;
+}
+
 static short by_libnbd_events(const struct nbd_conn *c)
 {
 	const struct by_libnbd *l = c->priv;
@@ -223,6 +237,7 @@ const struct nbd_datapath nbd_by_libnbd = {
 	.queue = by_libnbd_queue,
 	.send = by_libnbd_send,
 	.receive = by_libnbd_receive,
+	.ready = by_libnbd_ready,
 	.next = by_libnbd_next,
 	.events = by_libnbd_events,
 };

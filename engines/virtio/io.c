@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "base/fd.h"
 #include "engines/glue/loop.h"
 #include "engines/virtio/job.h"
 
@@ -131,7 +132,6 @@ static void after_sleep(struct job *j)
 static int peer(struct job *j)
 {
 	struct shared_device *dev = virtio(j)->dev;
-	struct pollfd p = { .fd = dev->peer_fd, .events = POLLIN };
 
 	/* A connection that a keeper looks after is gone when the keeper says so. */
 	if (dev->link)
@@ -139,7 +139,7 @@ static int peer(struct job *j)
 		       -ECONNRESET : 0;
 	if (dev->transport->gone)
 		return dev->transport->gone(dev, virtio(j)->index);
-	return poll(&p, 1, 0) > 0 ? -ECONNRESET : 0;
+	return fd_events(dev->peer_fd, POLLIN) ? -ECONNRESET : 0;
 }
 
 static unsigned int fds(struct job *j, struct pollfd *p)
