@@ -39,18 +39,19 @@ engine_words()
 	done
 }
 
-# each_engine COMMAND TARGET-ARG...: COMMAND with one engine after another, $ENGINE, each with a
-# target of its own
+# each_engine COMMAND TARGET-ARG...: COMMAND with one engine after another of $ENGINES (all of them), $ENGINE,
+# each with a target of its own; a virtio one has $QUEUES (1) queues
 each_engine()
 {
-	local command=$1 socket uri
+	local command=$1 socket uri queues
 	shift
-	for ENGINE in vhost-user-blk virtio-poll nbd; do
+	for ENGINE in ${ENGINES:-vhost-user-blk virtio-poll nbd}; do
+		queues=(--num-queues "${QUEUES:-1}")
 		requires_built "engines/$ENGINE.so"
 		engine=external:$FIO_DATAPLANE/engines/$ENGINE.so
 		TARGET=vhost-user-blk-target
-		[ "$ENGINE" != nbd ] || TARGET=nbd-target
-		start_target "$@"
+		[ "$ENGINE" != nbd ] || { TARGET=nbd-target; queues=(); }
+		start_target "${queues[@]}" "$@"
 		if [ "$ENGINE" = nbd ]; then
 			uri="nbd+unix:///?socket=$socket"
 			socket=

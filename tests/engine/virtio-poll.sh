@@ -4,11 +4,11 @@
 # them with CHECK_FULL=1.
 . "$(dirname "$0")/../lib.sh"
 here=$SRC/tests/engine
-tests=(verify-forms trims device-killed)
+tests=(verify-forms trims)
 if [ "${CHECK_FULL-}" = 1 ]; then
 	tests=()
 	for test in "$here"/*.sh; do
-		grep -q ENGINE=virtio-poll "$test" || tests+=("$(basename "$test" .sh)")
+		grep -qE "ENGINE=virtio-poll|each_engine" "$test" || tests+=("$(basename "$test" .sh)")
 	done
 fi
 for test in "${tests[@]}"; do
