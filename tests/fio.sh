@@ -43,15 +43,15 @@ engine_words()
 # each with a target of its own; a virtio one has $QUEUES (1) queues
 each_engine()
 {
-	local command=$1 socket uri queues
+	local command=$1 socket uri queue_words
 	shift
 	for ENGINE in ${ENGINES:-vhost-user-blk virtio-poll nbd}; do
-		queues=(--num-queues "${QUEUES:-1}")
+		queue_words=(--num-queues "${QUEUES:-1}")
 		requires_built "engines/$ENGINE.so"
 		engine=external:$FIO_DATAPLANE/engines/$ENGINE.so
 		TARGET=vhost-user-blk-target
-		[ "$ENGINE" != nbd ] || { TARGET=nbd-target; queues=(); }
-		start_target "${queues[@]}" "$@"
+		[ "$ENGINE" != nbd ] || { TARGET=nbd-target; queue_words=(); }
+		start_target "${queue_words[@]}" "$@"
 		if [ "$ENGINE" = nbd ]; then
 			uri="nbd+unix:///?socket=$socket"
 			socket=
