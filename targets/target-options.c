@@ -312,7 +312,8 @@ static int check_embedded(const struct target_options *o, const char *argv0)
 
 #define EMBEDDED_ARGS_MAX	64
 
-int target_options_parse_embedded(struct target_options *o, const char *text, const char *name)
+int target_options_parse_embedded(struct target_options *o, const struct target_program *program,
+				  const char *text, const char *name)
 {
 	char *argv[EMBEDDED_ARGS_MAX] = { (char *)name, "--poll", "busy" };
 	char *copy = strdup(text), *save = NULL;
@@ -328,7 +329,7 @@ int target_options_parse_embedded(struct target_options *o, const char *text, co
 		}
 		argv[argc++] = word;
 	}
-	ret = options_parse(vhost_user_blk_program.table, o, argc, argv);
+	ret = options_parse(program->table, o, argc, argv);
 	if (!ret)
 		ret = check_values(o, name);
 	if (!ret)

@@ -136,6 +136,7 @@ int target_options_parse(struct target_options *o, const struct target_program *
 /**
  * target_options_parse_embedded() - Read the options of a target inside another program
  * @o:		Result
+ * @program:	The target whose options they are
  * @text:	Options of vhost-user-blk-target as on a command line, divided by blanks,
  *		without quotes
  * @name:	Names the text in messages
@@ -145,7 +146,8 @@ int target_options_parse(struct target_options *o, const struct target_program *
  *
  * Return: 0, -ENOMEM, or -EINVAL after one line on stderr
  */
-int target_options_parse_embedded(struct target_options *o, const char *text,
+int target_options_parse_embedded(struct target_options *o,
+				  const struct target_program *program, const char *text,
 				  const char *name);
 
 /**

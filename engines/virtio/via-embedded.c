@@ -66,7 +66,7 @@ static int embedded_open(struct shared_device *dev, struct thread_data *td)
 
 	if (!e)
 		return glue_fail(td, ENOMEM, "no memory for the embedded target");
-	ret = target_options_parse_embedded(&e->o, dev->key, "target=");
+	ret = target_options_parse_embedded(&e->o, &vhost_user_blk_program, dev->key, "target=");
 	if (ret) {
 		free(e);
 		return glue_fail(td, -ret, "cannot set up the embedded target: target= takes options of vhost-user-blk-target, see its --help");
