@@ -31,7 +31,7 @@ LDLIBS += -Wl,--as-needed -laio -luring -lnbd -lm
 
 # build/fio.mk tells which fio was found. It is made anew, and the engines with
 # it, when the installed fio is another than last time.
-ifneq ($(filter-out help clean distclean,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out help clean distclean uninstall dist,$(or $(MAKECMDGOALS),all)),)
 known_fio := $(shell sed -n 's/^FIO_VERSION := //p' build/fio.mk 2>/dev/null)
 ifneq ($(known_fio),$(shell $(FIO) --version 2>/dev/null))
 $(shell rm -f build/fio.mk)
@@ -60,9 +60,8 @@ target_files := $(mains:targets/%.c=$(B)/targets/%)
 tool_files := $(tools:tools/%.c=$(B)/tools/%)
 unit_files := $(units:tests/unit/%.c=$(B)/tests/unit/%)
 test_engine_files := $(test_engines:tests/build/%.c=$(B)/tests/build/%.so)
-man_pages := $(mains:targets/%.c=$(B)/man/%.1)
 
-.PHONY: all tests demo bench check check-full check-guest install clean distclean help FORCE
+.PHONY: all tests demo bench check check-full check-guest install uninstall dist deb clean distclean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -78,6 +77,9 @@ help:
 	@echo 'make check-guest install an emulator, run those tests that boot a Linux guest'
 	@echo 'make check-full  the same, and make demo on a bare root of the distribution (slow)'
 	@echo 'make install     PREFIX=$(PREFIX) DESTDIR='
+	@echo 'make uninstall   remove what install put there, and nothing else'
+	@echo 'make dist        a tarball of the source, build/fio-dataplane-VERSION.tar.xz'
+	@echo 'make deb         a Debian package, build/deb/fio-dataplane_VERSION_ARCH.deb'
 	@echo 'make clean       remove what was built, keep headers of fio; distclean: those too'
 	@echo
 	@echo 'CC=clang  WERROR=1  SAN=address,undefined or thread (own build directory)'
@@ -110,7 +112,7 @@ check-deps:
 endif
 
 build/fio.mk: scripts/fio-headers
-	@CC='$(CC)' scripts/install-deps build
+	@CC='$(CC)' scripts/install-deps run
 	@mkdir -p build
 	@headers=$$(FIO='$(FIO)' FIO_SRC='$(FIO_SRC)' CC='$(CC)' scripts/fio-headers build) && \
 	version=$$($(FIO) --version) && \
@@ -166,25 +168,65 @@ $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(B)/lib/target.a $(B)/lib/engine.a $
 	@mkdir -p $(@D)
 	$(link) -lcmocka
 
-$(B)/man/%.1: $(B)/targets/%
-	@mkdir -p $(@D)
-	$< --man >$@
+# The pages and completions of all programs are made together, from what they say of
+# themselves.
+$(B)/manual/done: $(engine_files) $(target_files) scripts/manual $(shell find scripts/manual_lib scripts/dataplane_lib -name '*.py')
+	@scripts/install-deps install
+	rm -rf $(@D)
+	scripts/manual $(B) $(@D)
+	@touch $@
 
-# Everything lies under one directory, as scripts/dataplane expects it.
-home := $(DESTDIR)$(PREFIX)/lib/fio-dataplane
-bin := $(DESTDIR)$(PREFIX)/bin
-man := $(DESTDIR)$(PREFIX)/share/man/man1
-install: all $(man_pages)
-	install -d "$(home)/engines" "$(home)/targets" "$(home)/tools" "$(bin)"
-	install -m 644 $(engine_files) "$(home)/engines"
-	install $(target_files) "$(home)/targets"
-	install $(tool_files) "$(home)/tools"
+# Everything lies under one directory, as scripts/dataplane expects it; stage holds all
+# that is installed, as it will lie below the prefix.
+stage := $(B)/stage
+home := $(stage)/lib/fio-dataplane
+$(stage)/done: $(B)/manual/done $(tool_files) $(shell find jobfiles scripts -type f ! -name '*.pyc')
+	@rm -rf $(stage)
+	install -d $(home)/engines $(home)/targets $(home)/tools $(stage)/bin
+	install -m 644 $(engine_files) $(home)/engines
+	install $(target_files) $(home)/targets
+	install $(tool_files) $(home)/tools
 	find scripts/dataplane_lib scripts/guest_lib jobfiles -type f ! -name '*.pyc' \
-		-exec install -D -m 644 {} "$(home)/{}" \;
-	install -D scripts/dataplane "$(home)/scripts/dataplane"
+		-exec install -D -m 644 {} $(home)/{} \;
+	install -D scripts/dataplane $(home)/scripts/dataplane
 	for f in scripts/dataplane $(mains:%.c=%); do \
-		ln -sf ../lib/fio-dataplane/$$f "$(bin)/$${f##*/}" || exit; done
-	install -D -m 644 -t "$(man)" $(man_pages)
+		ln -sf ../lib/fio-dataplane/$$f $(stage)/bin/$${f##*/} || exit; done
+	install -D -m 644 -t $(stage)/share/man/man1 $(B)/manual/man/*.1
+	install -D -m 644 -t $(stage)/share/bash-completion/completions $(B)/manual/bash/dataplane
+	for f in $(mains:targets/%.c=%); do \
+		ln -sf dataplane $(stage)/share/bash-completion/completions/$$f || exit; done
+	install -D -m 644 -t $(stage)/share/zsh/site-functions $(B)/manual/zsh/_dataplane
+	@touch $@
+
+install: all $(stage)/done
+	scripts/install-files install $(stage) "$(DESTDIR)$(PREFIX)"
+
+uninstall:
+	scripts/install-files uninstall "$(DESTDIR)$(PREFIX)"
+
+# What git knows, as it lies here; the same tree gives the same file.
+version := $(shell sed -n 's/.*FIO_DATAPLANE_VERSION.*"\(.*\)".*/\1/p' base/version.h)
+dist_name := fio-dataplane-$(version)
+dist:
+	@mkdir -p $(B)
+	@git rev-parse HEAD >/dev/null || { echo 'make dist: a clone is needed, to know which files belong to it' >&2; exit 1; }
+	git ls-files -z | tar --create --xz --file=$(B)/$(dist_name).tar.xz --null --files-from=- \
+		--transform='s,^,$(dist_name)/,S' --sort=name --owner=0 --group=0 --numeric-owner \
+		--mtime="@$$(git log -1 --format=%ct)"
+	@echo $(B)/$(dist_name).tar.xz
+
+deb: all
+	@scripts/install-deps deb
+	@rm -rf $(B)/deb && mkdir -p $(B)/deb
+	$(MAKE) dist
+	tar -C $(B)/deb -xf $(B)/$(dist_name).tar.xz
+	@mkdir -p $(B)/deb/$(dist_name)/build
+	cp -a $(FIO_HEADERS) $(B)/deb/$(dist_name)/build/
+	printf 'fio-dataplane (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' \
+		$(version) "$$(sed -n 's/^Maintainer: //p' debian/control)" "$$(git log -1 --format=%cD)" \
+		>$(B)/deb/$(dist_name)/debian/changelog
+	cd $(B)/deb/$(dist_name) && unset MAKEFLAGS MAKELEVEL MFLAGS && dpkg-buildpackage --no-sign --build=binary
+	@ls $(B)/deb/*.deb
 
 clean:
 	rm -rf build-* $(filter-out build/fio%,$(wildcard build/*))

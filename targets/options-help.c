@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a table of options says to people: --help and the man page */
+/* What a table of options says: --help to people, --describe to scripts/manual */
 
 #include <ctype.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "targets/options.h"
 
 #define WIDTH		80
@@ -88,120 +89,59 @@ void options_help(FILE *f, const struct options_program *program,
 	print_wrapped(f, program->note, 0, 0);
 }
 
-/* Text for roff, where a leading dot or quote would be a request */
-static void print_roff(FILE *f, const char *s, size_t len)
+static void describe_option(struct json *w, const struct option_desc *o)
 {
-	if (len && (*s == '.' || *s == '\''))
-		fputs("\\&", f);
-	for (size_t i = 0; i < len; i++) {
-		if (s[i] == '\\')
-			fputs("\\e", f);
-		else if (s[i] == '-')
-			fputs("\\-", f);
-		else
-			fputc(s[i], f);
+	json_open_object(w, NULL);
+	if (o->type == OPT_TOPIC) {
+		json_str(w, "topic", o->help);
+		json_close_object(w);
+		return;
 	}
+	json_str(w, "name", o->name);
+	if (o->arg)
+		json_str(w, "arg", o->arg);
+	if (o->type == OPT_ENUM) {
+		json_open_array(w, "choices");
+		for (unsigned int i = 0; o->names[i]; i++)
+			json_str(w, NULL, o->names[i]);
+		json_close_array(w);
+	}
+	json_str(w, "help", o->help);
+	if (o->def)
+		json_str(w, "default", o->def);
+	json_close_object(w);
 }
 
-static void print_roff_string(FILE *f, const char *s)
+void options_describe(FILE *f, const struct options_program *program,
+		      const struct option_desc *table)
 {
-	print_roff(f, s, strlen(s));
-}
+	struct json w;
 
-/* Paragraphs divided by empty lines; lines with a tab in front are kept as they are */
-static void print_roff_text(FILE *f, const char *s)
-{
-	bool example = false;
+	json_init(&w, f);
+	json_open_object(&w, NULL);
+	json_str(&w, "name", program->name);
+	json_str(&w, "version", program->version);
+	json_str(&w, "summary", program->summary);
+	json_open_array(&w, "usage");
+	for (const char *const *u = program->usage; *u; u++)
+		json_str(&w, NULL, *u);
+	json_close_array(&w);
+	json_str(&w, "description", program->description);
+	json_str(&w, "note", program->note);
 
-	while (*s) {
-		size_t len = strcspn(s, "\n");
-		bool tab = *s == '\t';
+	json_open_array(&w, "options");
+	for (const struct option_desc *o = table; o->type != OPT_END; o++)
+		describe_option(&w, o);
+	json_close_array(&w);
 
-		if (tab != example && len) {
-			fputs(tab ? ".PP\n.nf\n.RS\n" : ".RE\n.fi\n.PP\n", f);
-			example = tab;
-		}
-		if (len) {
-			print_roff(f, s + tab, len - tab);
-			fputc('\n', f);
-		} else if (!example) {
-			fputs(".PP\n", f);
-		}
-		s += len;
-		if (*s)
-			s++;
-	}
-	if (example)
-		fputs(".RE\n.fi\n", f);
-}
-
-static void print_roff_option(FILE *f, const struct option_desc *o)
-{
-	char arg[128], help[512];
-
-	format_arg(o, arg, sizeof(arg));
-	format_help(o, help, sizeof(help));
-
-	fputs(".TP\n\\fB\\-\\-", f);
-	print_roff_string(f, o->name);
-	fputs("\\fR", f);
-	if (*arg) {
-		/* Choices are typed as they stand, a name is replaced */
-		fputs(o->arg ? " \\fI" : " \\fB", f);
-		print_roff_string(f, arg + 1);
-		fputs("\\fR", f);
-	}
-	fputc('\n', f);
-	print_roff_string(f, help);
-	fputs(".\n", f);
-}
-
-static void print_roff_head(FILE *f, const struct options_program *program)
-{
-	fputs(".TH \"", f);
-	for (const char *c = program->name; *c; c++)
-		fputc(toupper((unsigned char)*c), f);
-	fprintf(f, "\" 1 \"\" \"fio-dataplane %s\" \"User Commands\"\n",
-		program->version);
-
-	fputs(".SH NAME\n", f);
-	print_roff_string(f, program->name);
-	fputs(" \\- ", f);
-	print_roff_string(f, program->summary);
-
-	fputs("\n.SH SYNOPSIS\n", f);
-	for (const char *const *u = program->usage; *u; u++) {
-		if (u != program->usage)
-			fputs(".br\n", f);
-		fputs("\\fB", f);
-		print_roff_string(f, program->name);
-		fputs("\\fR ", f);
-		print_roff_string(f, *u);
-		fputc('\n', f);
-	}
-}
-
-void options_man(FILE *f, const struct options_program *program,
-		 const struct option_desc *table)
-{
-	fputs(".\\\" SPDX-License-Identifier: GPL-2.0-only\n", f);
-	print_roff_head(f, program);
-
-	fputs(".SH DESCRIPTION\n", f);
-	print_roff_text(f, program->description);
-
-	fputs(".SH OPTIONS\n", f);
-	print_roff_text(f, program->note);
-	fputc('\n', f);
-	for (const struct option_desc *o = table; o->type != OPT_END; o++) {
-		if (o->type == OPT_TOPIC)
-			fprintf(f, ".SS %s\n", o->help);
-		else
-			print_roff_option(f, o);
-	}
-
+	json_open_array(&w, "sections");
 	for (const struct options_section *s = program->sections; s->title; s++) {
-		fprintf(f, ".SH %s\n", s->title);
-		print_roff_text(f, s->text);
+		json_open_object(&w, NULL);
+		json_str(&w, "title", s->title);
+		json_str(&w, "text", s->text);
+		json_close_object(&w);
 	}
+	json_close_array(&w);
+	json_close_object(&w);
+	json_finish(&w);
 }

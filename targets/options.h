@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Command lines of the targets. A table describes every option once; parsing,
- * checking, --help, the man page and the options in the statistics all follow
- * from it.
+ * checking, --help, the man page, completion in a shell and the options in the
+ * statistics all follow from it.
  */
 #ifndef TARGETS_OPTIONS_H
 #define TARGETS_OPTIONS_H
@@ -138,12 +138,16 @@ void options_help(FILE *f, const struct options_program *program,
 		  const struct option_desc *table);
 
 /**
- * options_man() - Print the manual page in roff
+ * options_describe() - Print all that is known of the options as JSON
  * @f:		Stream
  * @program:	The program
  * @table:	Its options
+ *
+ * One object: name, version, summary, usage, description, note, options (either
+ * a topic, or name and help, with arg, choices and default where there are such)
+ * and sections. scripts/manual makes the manual page and completions of it.
  */
-void options_man(FILE *f, const struct options_program *program,
-		 const struct option_desc *table);
+void options_describe(FILE *f, const struct options_program *program,
+		      const struct option_desc *table);
 
 #endif /* TARGETS_OPTIONS_H */

@@ -188,8 +188,8 @@ int target_options_parse(struct target_options *o, const struct target_program *
 	if (ret)
 		return ret;
 
-	if (o->help || o->man) {
-		(o->help ? options_help : options_man)(stdout, program->text, program->table);
+	if (o->help || o->describe) {
+		(o->help ? options_help : options_describe)(stdout, program->text, program->table);
 		return 1;
 	}
 
@@ -300,7 +300,7 @@ struct poll_policy target_options_policy(const struct target_options *o)
 static int check_embedded(const struct target_options *o, const char *argv0)
 {
 	const char *bad = o->sockets.nr ? "socket" : o->run ? "run" : o->stats ? "stats" :
-			  o->trace ? "trace" : o->help ? "help" : o->man ? "man" : o->version ? "version" : NULL;
+			  o->trace ? "trace" : o->help ? "help" : o->describe ? "describe" : o->version ? "version" : NULL;
 
 	if (bad)
 		return options_error(argv0, bad, "has no meaning for a target inside fio");

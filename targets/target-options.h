@@ -101,7 +101,7 @@ struct target_options {
 	const char *trace;
 	bool help;
 	bool version;
-	bool man;
+	bool describe;
 };
 
 /**

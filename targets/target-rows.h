@@ -112,7 +112,7 @@ extern const char *const completion_names[];
 	{ OPT_STR, "trace", "FILE", AT(trace), \
 	  .help = "write down what happens to every request, and when, for 'dataplane trace'; FILE is best in memory, such as in /dev/shm" }, \
 	{ OPT_ACTION, "help", AT(help), .help = "print this and exit" }, \
-	{ OPT_ACTION, "man", AT(man), .help = "print the manual page (roff) and exit" }, \
+	{ OPT_ACTION, "describe", AT(describe), .help = "print all options as JSON, from which manual page and completion are made, and exit" }, \
 	{ OPT_ACTION, "version", AT(version), .help = "print the version and exit" }
 
 /* Sections of the man page that both have */

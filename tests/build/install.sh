@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What `make install` installs works without the source tree.
+# What `make install` installs works without the source tree, and `make uninstall` removes
+# that and nothing else.
 . "$(dirname "$0")/../lib.sh"
 
 unset MAKEFLAGS MAKELEVEL MFLAGS
@@ -11,7 +12,32 @@ make -C "$SRC" B=build-gcc CC=gcc WERROR=1 install PREFIX="/u s" DESTDIR="$PWD/a
 for program in "a b/u s/bin"/*; do
 	"$program" --help >/dev/null || fail "$program --help, below a directory with a blank"
 done
+mkdir "a b/u s/share/man/man7"
+touch "a b/u s/share/man/man7/other.7"
+make -C "$SRC" B=build-gcc uninstall PREFIX="/u s" DESTDIR="$PWD/a b" >said
+[ "$(find "a b" ! -type d)" = "a b/u s/share/man/man7/other.7" ] || fail "left: $(find "a b" ! -type d)"
+grep -q 'share/man' said || fail "what stays is not named: $(cat said)"
 rm -r "a b"
+
+# Installed twice over somebody's directories, removed once: these are as they were.
+mkdir -p mine/bin mine/share/man/man1
+echo mine >mine/bin/other
+find mine | sort >before
+for _ in 1 2; do
+	make -C "$SRC" B=build-gcc CC=gcc WERROR=1 install PREFIX="$PWD/mine" >/dev/null
+done
+[ -e mine/share/bash-completion/completions/dataplane ] || fail "no completion for bash"
+[ -e mine/share/zsh/site-functions/_dataplane ] || fail "no completion for zsh"
+make -C "$SRC" B=build-gcc uninstall PREFIX="$PWD/mine" >/dev/null
+find mine | sort | diff before -
+if make -C "$SRC" B=build-gcc uninstall PREFIX="$PWD/mine" 2>said; then
+	fail "uninstalled what is not there"
+fi
+grep -q 'nothing is installed' said || fail "not said: $(cat said)"
+
+# A package of fio has its engines elsewhere, with other names.
+[ -z "$(find root ! -type d ! -path 'root/usr/lib/fio-dataplane/*' ! -path 'root/usr/bin/*' ! -path 'root/usr/share/*')" ] ||
+	fail "something is outside of its places"
 
 for page in root/usr/share/man/man1/*.1; do
 	grep -q '^\.TH' "$page" || fail "$page is no manual page"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A bad option is one line that names it, and status 1; --help and --man say what there is.
+# A bad option is one line that names it, and status 1; --help and --describe say what there is.
 . "$(dirname "$0")/target.sh"
 
 while IFS='|' read -r text options; do
@@ -27,14 +27,14 @@ needs --socket PATH, --port N or --run COMMAND|--export x
 --export: a name of 5000 bytes is too long|--socket s --export $(printf %05000d 0)
 END
 [ ! -e s ] || fail "a socket is left"
-for option in --help --man --version; do
+for option in --help --describe --version; do
 	"$target" $option >out || fail "$option: status $?"
 	grep -q 'nbd.*target' out || fail "$option"
 done
+"$target" --help >help
+"$target" --describe >description
 for option in socket port bind run export backend size block-size read-only direct delay request-cost aio \
 	pool-threads wakeup pool-queue completion iothreads cpus poll poll-max-ns stats; do
-	for text in --help --man; do
-		"$target" $text | sed 's/\\f.//g; s/\\-/-/g' >out
-		grep -q -e "--$option\b" out || fail "$text lacks --$option"
-	done
+	grep -q -e "--$option\b" help || fail "--help lacks --$option"
+	grep -q "\"name\": \"$option\"" description || fail "--describe lacks --$option"
 done

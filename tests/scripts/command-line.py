@@ -180,7 +180,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(alone, self.said("--help")[1])
         self.assertEqual([line for line in alone.splitlines() if len(line) > 80], [])
-        for name in main._commands().parsers:  # pylint: disable=protected-access
+        for name in main.commands().parsers:
             status, out, err = self.said(name, "--help")
             self.assertEqual((status, err), (0, ""), name)
             self.assertIn(f"usage: dataplane {name}", out)
@@ -195,7 +195,7 @@ class CommandLine(unittest.TestCase):
 
     def test_help_has_defaults(self):
         """Every option that takes a value says what it is without it."""
-        for name, parser in main._commands().parsers.items():  # pylint: disable=protected-access
+        for name, parser in main.commands().parsers.items():
             for action in parser._actions:                      # pylint: disable=protected-access
                 if action.option_strings and action.nargs != 0:
                     self.assertRegex(action.help or "", r"\(default: |\(required\)", f"{name} {action.option_strings}")

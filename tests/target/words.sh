@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# --help, --man and --version; and a mistake is one line that names the option and
+# --help, --describe and --version; and a mistake is one line that names the option and
 # what it accepts, status 1.
 . "$(dirname "$0")/../lib.sh"
 
@@ -8,12 +8,12 @@ requires_built targets/vhost-user-blk-target
 target=$FIO_DATAPLANE/targets/vhost-user-blk-target
 "$target" --help >help 2>err || fail "--help: $(cat err)"
 [ ! -s err ] || fail "--help on stderr: $(cat err)"
-"$target" --man >page || fail "--man"
-grep -q '^\.TH' page || fail "--man is no manual page"
+"$target" --describe >page || fail "--describe"
+/usr/bin/python3 -m json.tool page >/dev/null || fail "--describe is no JSON"
 for option in socket run backend size block-size read-only num-queues queue-size max-client-memory iothreads cpus \
-	poll poll-max-ns poll-grow poll-shrink delay request-cost stats help man version; do
+	poll poll-max-ns poll-grow poll-shrink delay request-cost stats help describe version; do
 	grep -q -- "--$option" help || fail "--help does not mention --$option"
-	grep -q -- "${option//-/.*}" page || fail "--man does not mention --$option"
+	grep -q "\"name\": \"$option\"" page || fail "--describe does not mention --$option"
 done
 [[ $("$target" --version) =~ ^vhost-user-blk-target\ [0-9]+\.[0-9] ]] || fail "--version"
 

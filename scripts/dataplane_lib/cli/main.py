@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from .. import files, paths, units
-from . import ab, advise, bisect, doctor, match, matrix, options, own_job, parser, scale, status
+from . import ab, advise, bisect, doctor, match, matrix, options, own_job, parser, scale, selfcheck, status
 from .execute import execute
 from ..host import system
 from ..model import configuration, peers, studyfile
@@ -31,7 +31,8 @@ examples:
 """
 
 
-def _commands():
+def commands():
+    """Every command, with its parser."""
     out = parser.Commands("dataplane", _ABOUT, _MORE)
     out.topics["exit-codes"] = status.HELP
     out.group("measure")
@@ -105,6 +106,7 @@ def _commands():
     out.group("set up and check")
     out.add("list", "list the studies and the example job files", _list)
     out.add("doctor", "check this host for what would spoil a measurement", _doctor)
+    selfcheck.add(out.add)
     out.add("env", "print the environment that job files need, for eval", _env)
     check = out.add("selftest", "check the statistics on made-up runs of known truth", _selftest)
     check.add_argument("--repetitions", type=units.whole, default=2000, metavar="N", help="draws of the cheapest checks (default: %(default)s)")
@@ -260,7 +262,7 @@ def run(argv):
     # A terminal that goes away must not keep targets, and what --restore restores, from their end; nohup means go on.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _stop)
-    args = _commands().parse(argv, system.version)
+    args = commands().parse(argv, system.version)
     args.argv = argv
     return args.run(args)
 
