@@ -29,6 +29,8 @@ def render(page):
     for title, text in page.sections:
         doc += _section(title, _text(text))
     out = core.publish_from_doctree(doc, writer_name="manpage", settings_overrides={"output_encoding": "unicode"})
+    # A terminal without UTF-8 has no such character.
+    out = out.replace("…", "...")
     return '.\\" SPDX-License-Identifier: GPL-2.0-only\n' + "".join(
         line for line in out.splitlines(True) if not line.startswith('.\\" Generated'))
 
