@@ -55,7 +55,7 @@ _dataplane_words()
 	factors)
 		for path in ${_dataplane_options[vhost-user-blk-target]} ${_dataplane_options[nbd-target]}; do
 			echo "${path#--}="
-		done
+		done | sort -u
 		;;
 	esac
 }

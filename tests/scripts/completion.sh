@@ -21,7 +21,7 @@ offered()
 	COMP_WORDS=("$@")
 	COMP_CWORD=$(($# - 1))
 	COMPREPLY=()
-	_dataplane "$SRC/scripts/${1##*/}"
+	_dataplane "$SRC/scripts/${1##*/}" || true	# no match
 	printf '%s\n' "${COMPREPLY[@]}"
 }
 
@@ -30,7 +30,8 @@ offers()
 {
 	local wanted=$1
 	shift
-	offered "$@" | grep -qxF -e "$wanted" || fail "$* offers no $wanted: $(offered "$@" | head -n 20)"
+	offered "$@" >offered
+	grep -qxF -e "$wanted" offered || fail "$* offers no $wanted: $(cat offered)"
 }
 
 offers sweep dataplane sw
