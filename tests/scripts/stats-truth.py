@@ -148,6 +148,26 @@ class Truth(unittest.TestCase):
             show(f"12 arms x 3 of unlike spread, a steady one +{effect} %: found", *(percent(h, tries) for h in hits), ">= 70 %" if effect else "<= 5 %")
             self.assertTrue(at_least(hits[1], tries, 0.7) if effect else at_most(hits[1], tries, 0.06), hits)
 
+    def test_a_noisy_arm_beside_quiet_ones(self):
+        """What an arm's own runs are worth is not lost to a neighbour that is fifteen times as noisy."""
+        asked, tries = [(str(i), "0") for i in range(1, 9)], 80 * MORE
+        for what, spreads in (("one noisy", selftest.ONE_NOISY), ("noise grows along an axis", selftest.GROWING)):
+            for repeats in (3, 5):
+                hits = [0, 0]
+                for _ in range(tries):
+                    table = self.noise.unlike(repeats, spreads)
+                    hits[0] += any(apart(table, arm) for arm, _ in asked)
+                    hits[1] += any(c.resolved for c in grid.judge(table, asked).changes.values())
+                show(f"9 equal arms x {repeats}, {what}", *(percent(h, tries) for h in hits), "<= 5 %")
+                self.assertTrue(at_most(hits[1], tries, 0.06), (what, repeats, hits))
+        hits = [0, 0]
+        for _ in range(tries):
+            table = self.noise.unlike(4, selftest.ONE_NOISY, 10)
+            hits[0] += apart(table, "1")
+            hits[1] += grid.judge(table, asked).changes["1", "0"].resolved
+        show("one of 9 arms +10 %, cv 1 %, another 15 %, 4 repeats: found", *(percent(h, tries) for h in hits), ">= 70 %")
+        self.assertTrue(at_least(hits[1], tries, 0.7), hits)
+
     def test_intervals_say_what_verdicts_say(self):
         for seed in range(50):
             noise = selftest.Noise(np.random.default_rng(seed))

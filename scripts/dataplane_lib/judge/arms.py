@@ -43,6 +43,7 @@ def judge(result):
             _judged(result, key)
     result["grid"] = {"metric": primary, "level": grid.LEVEL, "comparisons": len(model.changes), "kind": model.kind,
                       "smallest": None if math.isinf(model.smallest) else model.smallest,
+                      "left_out": left_out(result, primary),
                       "unsteady": list(grid.unsteady(figures(result, primary))),
                       "prior_df": None if math.isinf(model.prior[0]) else model.prior[0], "sd": model.prior[1]}
 
@@ -80,13 +81,25 @@ def figures(result, key):
 
     Where the CPUs are pinned, a run in which they were not as far apart as usual is left out, unless its arm would be left with less than two.
     """
+    near, odd = _by_distance(result, key)
+    return {arm: kept if len(kept) > 1 else {**kept, **odd[arm]} for arm, kept in near.items()}
+
+
+def left_out(result, key):
+    """{arm: runs} of those that figures() leaves out."""
+    near, odd = _by_distance(result, key)
+    return {arm: len(odd[arm]) for arm, kept in near.items() if odd[arm] and len(kept) > 1}
+
+
+def _by_distance(result, key):
+    """({arm: {repeat: figure}}, the same of runs with another distance between the CPUs)."""
     out = {a["name"]: {} for a in result["arms"] if not a.get("no_measurement")}
     odd = {a: {} for a in out}
     for run in result["runs"]:
         value = run["metrics"].get(key)
         if run["arm"] in out and value is not None and math.isfinite(value):
             (odd if _far(result, run) else out)[run["arm"]][run["repeat"]] = value
-    return {arm: kept if len(kept) > 1 else {**kept, **odd[arm]} for arm, kept in out.items()}
+    return out, odd
 
 
 def _far(result, run):

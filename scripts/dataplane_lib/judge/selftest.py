@@ -54,6 +54,8 @@ class Row:
                 + ("  WRONG" if self.wrong else "")).rstrip()
 
 
+# Spreads of the arms of a small grid: one far noisier than the others, and a grid along an axis on which noise grows.
+ONE_NOISY, GROWING = (0.01,) * 8 + (0.15,), (0.005,) * 3 + (0.03,) * 3 + (0.12,) * 3
 KINDS = ("normal", "one in twenty thrown down", "every fourth run 5 % down", "autocorrelated", "wandering level", "two modes", "arms of unlike spread")
 
 
@@ -113,6 +115,11 @@ class Noise:
         table = made[when].T * spread[:, None]
         table[1] += np.log1p(effect / 100)
         return {str(i): dict(enumerate((1e5 * np.exp(row)).tolist())) for i, row in enumerate(table)}
+
+    def unlike(self, repeats, spreads, effect=0.0):
+        """{arm: {round: figure}} of equal arms whose runs differ by SPREADS (1 is 100 %), an arm each; arm 1 is EFFECT % more."""
+        return {str(i): dict(enumerate((1e5 * np.exp(self.rng.normal((i == 1) * np.log1p(effect / 100), spread, repeats))).tolist()))
+                for i, spread in enumerate(spreads)}
 
     def run(self, iops, distance=100.0):
         """A whole run around IOPS, one request at a time, for the verdict on all metrics."""
@@ -199,6 +206,11 @@ def _sweeps(noise, times):
             yield Row(f"{arms} equal arms x {repeats}, {kind}: any found", hits, times, at_most=0.05)
     hits = sum(grid.judge(noise.sweep(16, 3, "normal", 10), _asked(16)).changes["1", "0"].resolved for _ in range(times))
     yield Row("one of 16 arms 10 % more, cv 3 %, 3 repeats: found", hits, times, at_least=0.7)
+    for what, spreads in (("one of them noisy", ONE_NOISY), ("noise growing along an axis", GROWING)):
+        hits = sum(any(c.resolved for c in grid.judge(noise.unlike(3, spreads), _asked(9)).changes.values()) for _ in range(times))
+        yield Row(f"9 equal arms x 3, {what}: any found", hits, times, at_most=0.05)
+    hits = sum(grid.judge(noise.unlike(4, ONE_NOISY, 10), _asked(9)).changes["1", "0"].resolved for _ in range(times))
+    yield Row("a quiet one of 9 arms 10 % more, one noisy, 4 repeats: found", hits, times, at_least=0.7)
 
 
 def sessions(rng, sides, runs=4, apart=0.01, effect=0.0):

@@ -40,7 +40,7 @@ def _sentences(result):
     found = [_named(label, _along(result, points, metric, x)) for label, points in lines]
     if not x:
         found = [text for a in bases for text in _group(result, a, metric)] + ordering.sentences(result)
-    references, rest = [_baseline(a, metric) for a in bases], _costs(result, metric) + judged.again(result) + _power(result, metric)
+    references, rest = [_baseline(a, metric) for a in bases], _costs(result, metric) + judged.again(result) + _left_out(result) + _power(result, metric)
     if len(lines) > _FEW or (len(bases) > 1 and len(found) > _FEW):
         return out + _overview(result, metric) + rest + found + references
     return out + (references + found + rest if len(bases) < 2 else found + rest + references)
@@ -76,7 +76,7 @@ def _word(which, arms, metric):
     if which:
         return "better" if which > 0 else "worse"
     fewest = min((c.n for c in (judged.found(a, metric.key) for a in arms) if c), default=0)
-    return f"inconclusive with {words.runs(fewest)}" if fewest < 3 else "no significant difference"
+    return f"inconclusive with {words.runs(fewest)}" if fewest < 3 else words.NO_DIFFERENCE
 
 
 def _intervals(arms, metric):
@@ -87,6 +87,18 @@ def _intervals(arms, metric):
     widest = max(found, key=lambda c: c.high - c.low)
     low, high = min(c.low for c in found), max(c.high for c in found)
     return words.confidence(judged.Span(widest.kind, widest.estimate, low, high))
+
+
+def _left_out(result):
+    """How many runs were not judged, and of which arms."""
+    left = result["grid"]["left_out"]
+    if not left:
+        return []
+    arms = {a["name"]: a for a in result["arms"]}
+    named = [f"{shape.differs(result, arms[name]) if not arms[name]['baseline'] else shape.full(arms[name]['values'])} ({n})" for name, n in left.items()]
+    more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
+    runs = sum(left.values())
+    return [f"Left out: {runs} of {words.runs(len(result['runs']))}, as the distance between the CPUs was not the usual one: {'; '.join(named[:_FEW])}{more}."]
 
 
 def _power(result, metric):

@@ -7,6 +7,7 @@ from .. import units
 
 # Words for a line without a difference: none was found; so few runs could find none.
 NONE, OPEN = "~", "?"
+NO_DIFFERENCE = "no significant difference"
 
 
 def _digits(estimate, low, high):
@@ -64,7 +65,7 @@ def runs(number):
 
 def no_difference(found, level=0.95, unit=""):
     """'No significant difference (95 % CI -0.9 % to +0.6 %)'."""
-    return f"No significant difference ({confidence(found, level, unit)})"
+    return f"{NO_DIFFERENCE.capitalize()} ({confidence(found, level, unit)})"
 
 
 def inconclusive(found, number, unit=""):

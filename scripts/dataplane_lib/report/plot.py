@@ -29,7 +29,7 @@ def draw(result, svg, png):
         out.append(drawn(pyplot, stage_bars.CAPTION, stage_bars.draw, result, "stages", stage_bars.keep(svg.parent, title)))
     if _changes(result):
         # What was found comes first.
-        out.insert(0, drawn(pyplot, "What was found: the changes with their intervals. Grey: no difference found, or inconclusive.", _verdicts, result, "verdict"))
+        out.insert(0, drawn(pyplot, "What was found: the changes with their intervals. Grey: no significant difference, or inconclusive.", _verdicts, result, "verdict"))
     if _in_order(result):
         out.append(drawn(pyplot, "Every run in the order it was made, against the median of its arm: a drift, a jump or a second mode "
                          "would show here. Hollow: marked with !.", _order, result, "order"))

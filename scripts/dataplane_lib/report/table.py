@@ -5,11 +5,12 @@ import csv
 from dataclasses import dataclass, field
 
 from .. import units
-from ..judge import stages, summary
+from ..judge import arms as judged, stages, summary, words
 from ..model import guest_arm, metrics, shape
 
 # With more series than this each gets one column, and what it costs is in the table of all figures; of several factors, with more than that, a row an arm.
 _WIDE, _WIDEST = 4, 6
+_CI = "95 % CI"
 
 
 @dataclass
@@ -51,6 +52,17 @@ def _span(arms, key):
     if len(texts) < 2:
         return texts[0] if texts else "-"
     return f"{texts[0].removesuffix(' %')} to {texts[-1]}"
+
+
+def _interval(arms, key):
+    """'-4.5 to +12.4 %': what the intervals of ARMS together hold."""
+    found = [c for c in (judged.found(a, key) for a in arms) if c and c.n > 1]
+    if not found:
+        return ""
+    widest = max(found, key=lambda c: c.high - c.low)
+    low, high = min(c.low for c in found), max(c.high for c in found)
+    text = words.interval(judged.Span(widest.kind, widest.estimate, low, high), metrics.BY_KEY[key].unit if widest.kind != "ratio" else "")
+    return text.replace(" % to ", " to ")
 
 
 def _middle(arms, key):
@@ -101,10 +113,11 @@ def side_by_side(result, folded=False):
     if len(lines) > _WIDE:
         return _matrix(result, x, points, lines, at)
     cpu = any(shape.value(a, "target_cpu") is not None for a in result["arms"])
+    heads = [headed(metrics.BY_KEY[primary]), "change", *(["CPU"] if cpu else []), _CI]
     top, head = [""], [x]
     for name, _ in lines:
-        top += [name, ""] + ([""] if cpu else [])
-        head += [headed(metrics.BY_KEY[primary]), "change"] + (["CPU"] if cpu else [])
+        top += [name, *[""] * (len(heads) - 1)]
+        head += heads
     rows = []
     outside = shape.outside(result)
     if outside:
@@ -115,9 +128,8 @@ def side_by_side(result, folded=False):
         for arms in at:
             row += _cells([a for a in arms[first:last + 1] if a], primary, cpu)
         rows.append(row)
-    step = 3 if cpu else 2
-    return Table(head, rows, top, note=_note(rows, cpu),
-                 optional=[1 + step * n + 2 for n in range(len(lines))] if cpu else [])
+    # Each series' intervals go first, then its CPU; a table whose series are not alike is hard to read.
+    return Table(head, rows, top, note=_note(rows, cpu), optional=[1 + len(heads) * n + at for at in range(len(heads) - 1, 1, -1) for n in range(len(lines))])
 
 
 def _stretches(result, points, at, folded):
@@ -143,10 +155,10 @@ def _matrix(result, x, points, lines, at):
 
 
 def _cells(arms, primary, cpu):
-    """Figure, change and CPU of an arm, or of several that share a row; empty without one."""
+    """Figure, change, CPU and interval of an arm, or of several that share a row; empty without one."""
     if not arms:
-        return [""] * (3 if cpu else 2)
-    return [_middle(arms, primary), _span(arms, primary), *([_middle(arms, "target_cpu")] if cpu else [])]
+        return [""] * (4 if cpu else 3)
+    return [_middle(arms, primary), _span(arms, primary), *([_middle(arms, "target_cpu")] if cpu else []), _interval(arms, primary)]
 
 
 def _by_arm(result, folded):
@@ -156,10 +168,10 @@ def _by_arm(result, folded):
     columns = [c for c in (("CPU", "target_cpu"), ("CPU/I/O", "target_us_per_io"), ("QEMU CPU", "qemu_cpu"))
                if any(shape.value(a, c[1]) is not None for a in result["arms"]) and c[1] != primary]
     runs = result["study"].get("repeats", 2) > 1
-    head = [*names, headed(metrics.BY_KEY[primary]), "change", *(["lowest to highest run"] if runs else []), *(c[0] for c in columns)]
+    head = [*names, headed(metrics.BY_KEY[primary]), "change", _CI, *(["lowest to highest run"] if runs else []), *(c[0] for c in columns)]
 
     def row(label, arms):
-        return [*label, _middle(arms, primary) + ("!" if any(a["marked"] for a in arms) else ""), _span(arms, primary),
+        return [*label, _middle(arms, primary) + ("!" if any(a["marked"] for a in arms) else ""), _span(arms, primary), _interval(arms, primary),
                 *([_runs(arms, primary)] if runs else []), *(_middle(arms, key) for _, key in columns)]
     rows = []
     for base in (a for a in result["arms"] if a["baseline"]):
@@ -170,7 +182,8 @@ def _by_arm(result, folded):
         if len(same) > 1:
             rows.append(row([f"{len(same)} others", *[""] * (len(names) - 1)], same))
     at = len(names) + 2
-    return Table(head, rows, note=_note(rows, any(c[0] == "CPU" for c in columns)), optional=([at] if runs else []) + list(range(len(head) - len(columns), len(head)))[::-1])
+    costs = list(range(len(head) - len(columns), len(head)))[::-1]
+    return Table(head, rows, note=_note(rows, any(c[0] == "CPU" for c in columns)), optional=[*([at + 1] if runs else []), *costs[:-1], at, *costs[-1:]])
 
 
 def _note(rows, cpu):

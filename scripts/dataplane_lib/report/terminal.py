@@ -61,7 +61,7 @@ def _tables(result, view):
         return [verdict_table.table(result, not (view.verbose or view.wide)), *table.staged(result)]
     if "told" in result:
         every, shown = table.told(result), result["told"].get("shown", (1, None))
-        return every[:shown[view.verbose]]
+        return [*every, table.full(result, samples=True)] if view.wide else every[:shown[view.verbose]]
     if view.wide:
         return [table.full(result, samples=True), *table.staged(result)]
     return [table.main(result, folded=not view.verbose), *table.staged(result)]

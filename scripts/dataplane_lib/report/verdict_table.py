@@ -2,11 +2,12 @@
 """The table of a verdict, of ab or compare, from what result.json holds."""
 
 from .. import units
+from ..judge import words
 from ..model import metrics
 from .table import Table, headed
 
 # The words of a line without a difference: none was found, none could have been.
-_MARKS = {"~": "~ no difference found", "?": "? inconclusive: too few runs to find one"}
+_MARKS = {"~": "~ no significant difference", "?": "? inconclusive: too few runs to find one"}
 NOTHING = tuple(_MARKS)
 
 
@@ -23,7 +24,7 @@ def table(result, folded=False):
         same = [line for line in lines if folded and not line["primary"] and line["word"] in NOTHING]
         rows = [_row(line, "") for line in lines if len(same) < 2 or line not in same]
         if len(same) > 1:
-            rows.append([f"{len(same)} other metrics", "", "", "no difference found"])
+            rows.append([f"{len(same)} other metrics", "", "", words.NO_DIFFERENCE])
     return Table(head, rows, note=legend(result))
 
 
@@ -60,5 +61,5 @@ def legend(result):
 
 def _marks(shown):
     """What the words mean that are no words."""
-    words = {line["word"] for one in shown for line in one["lines"]}
-    return "; ".join(text for word, text in _MARKS.items() if word in words or word == "~")
+    said = {line["word"] for one in shown for line in one["lines"]}
+    return "; ".join(text for word, text in _MARKS.items() if word in said or word == "~")

@@ -9,6 +9,7 @@ together (Holm 1979). See docs/statistics.md.
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from scipy import special, stats
@@ -25,10 +26,12 @@ _UNDECIDED = 3
 # Two runs an arm know no more than so many degrees of freedom of how far runs are apart, however many arms there are: of outliers they
 # see few and are hit by all.
 _TWO_RUNS = 6.0
-# An arm's variance is at least this share of the grid's, and more the more the arms are alike (d0/(d0 + 1), d0 being the grid's degrees of freedom).
+# Where runs may have two modes, an arm's variance is at least this share of the grid's, and more the more the arms are alike (d0/(d0 + 1), d0 being the grid's degrees of freedom).
 _FLOOR = 0.5
 # The quantile that the spread of the arms' variances is held against: its middle for so many degrees of freedom, below that for fewer.
 _CAUTION, _FULL_GRID = 0.5, 30
+# What two modes may explain, in shares of studies; and how unlike two modes the runs of the noisier arms must be to be of one.
+_RARE, _ONE_MODE = 0.01, 0.3
 
 
 @dataclass
@@ -130,21 +133,27 @@ class _Model:
         self.n = (~np.isnan(table)).sum(axis=1)
         self.mean = np.nanmean(table, axis=1)
         floor = _LEAST_SD if kind == "ratio" else _LEAST_SD * max(float(np.nanmax(np.abs(table))), 1e-300)
-        self.floor = floor ** 2
+        least = floor ** 2
         residuals, share = _without_rounds(table) if rounds else (table - self.mean[:, None], 1.0)
         self.df = np.maximum(self.n - 1, 0) * share
         self.pairs = rounds and self.n.max() <= 2 and len(self.n) < _FEWEST_FOR_ROUNDS
         self.undecided = self.pairs and len(self.n) <= _UNDECIDED
-        self.own = np.maximum(np.nansum(residuals ** 2, axis=1) / np.maximum(self.df, 1e-9), self.floor)
+        self.own = np.maximum(np.nansum(residuals ** 2, axis=1) / np.maximum(self.df, 1e-9), least)
         measured = self.n > 1
         self.prior_df, self.prior_var = _prior(self.own[measured], self.df[measured])
+        self.floor = self.prior_var
+        if not self.pairs and not math.isinf(self.prior_df):
+            self.floor *= max(_FLOOR, self.prior_df / (self.prior_df + 1))
+            # Two runs are no shape.
+            if self.n.max() > 2:
+                self.floor = min(self.floor, _floor(residuals[measured], self.own[measured], self.df[measured]))
         self.var, self.total_df = self._moderated()
 
     def _moderated(self):
-        """(variances, degrees of freedom) drawn towards the grid's, and never far below it.
+        """(variances, degrees of freedom) drawn towards the grid's by as much as the arms' agree.
 
-        That the runs of an arm happen to agree is no proof that it is a steady one: where runs fall into two modes, three of them are
-        in the same one every fourth time. Where arms differ in how steady they are, a steady one has half of the grid's variance.
+        That the runs of an arm happen to agree is no proof that it is a steady one: where runs may fall into two modes, three of them are
+        in the same one every fourth time. No variance is then below the floor.
         """
         most = max(float(self.df.sum()), 1e-9)
         if self.pairs:
@@ -157,8 +166,7 @@ class _Model:
         total = self.df + self.prior_df
         weighted = self.df * np.where(self.n > 1, self.own, 0.0) + self.prior_df * self.prior_var
         # All arms together have no more degrees of freedom than their runs.
-        floor = self.prior_var if self.pairs else max(_FLOOR, self.prior_df / (self.prior_df + 1)) * self.prior_var
-        return np.maximum(weighted / np.maximum(total, 1e-9), floor), np.minimum(total, most)
+        return np.maximum(weighted / np.maximum(total, 1e-9), self.floor), np.minimum(total, most)
 
     def differences(self, arm, base):
         """(differences of rows ARM and BASE, runs of both), from the rounds that both have where those are two or more.
@@ -227,6 +235,59 @@ def _prior(own, df):
         return math.inf, mean
     prior_df = 2 * _trigamma_inverse(left)
     return prior_df, mean
+
+
+def _floor(residuals, own, df):
+    """The variance below which no arm's may be taken, because its runs may all be of one of two modes: 0 where there are no modes.
+
+    OWN are the arms' variances. A few arms can be noisier than all others without modes (_few()). What then remains above the mean is
+    looked at: runs in two modes leave a gap.
+    """
+    runs = (~np.isnan(residuals)).sum(axis=1)
+    order = np.argsort(own)
+    kept = order[:len(own) - _few(len(own), int(runs.min()))]
+    mean = float((df * own)[kept].sum() / df[kept].sum())
+    wide = [i for i in kept if own[i] > mean and runs[i] > 2]
+    if not wide:
+        return mean
+    alike = [_alike(residuals[i][~np.isnan(residuals[i])]) for i in wide]
+    return 0.0 if stats.chi2.sf(-2 * float(np.log(alike).sum()), 2 * len(alike)) > _ONE_MODE else mean
+
+
+@lru_cache(maxsize=None)
+def _few(arms, runs):
+    """How many of ARMS of RUNS each may differ in spread, all others being alike, before two modes are the likelier reason.
+
+    Were a run in the second mode with probability q, whatever q is, so few arms in both modes and some arm wholly in the second one
+    would be seen together less often than once in a hundred studies.
+    """
+    q = np.linspace(0.01, 0.5, 50)
+    both, second = 1 - (1 - q) ** runs - q ** runs, np.minimum(1, arms * q ** runs)
+    few = 0
+    while few + 1 < arms / 2 and (stats.binom.cdf(few + 1, arms, both) * second).max() < _RARE:
+        few += 1
+    return few
+
+
+def _split(table):
+    """For each row: the least sum of squares within two groups, as a share of all of it."""
+    ordered = np.sort(table, axis=1)
+    total = ((ordered - ordered.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    within = [sum(((part - part.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for part in (ordered[:, :k], ordered[:, k:]))
+              for k in range(1, ordered.shape[1])]
+    return np.min(within, axis=0) / np.maximum(total, 1e-300)
+
+
+@lru_cache(maxsize=None)
+def _splits(runs):
+    """Sorted shares of _split() of RUNS that have one mode."""
+    return np.sort(_split(np.random.default_rng(1).standard_normal((4000, runs))))
+
+
+def _alike(runs):
+    """The chance that as many runs of one mode as RUNS fall into two groups as clearly as they do."""
+    usual = _splits(len(runs))
+    return (np.searchsorted(usual, _split(runs[None, :])[0]) + 1) / (len(usual) + 1)
 
 
 def _trigamma_inverse(value):
