@@ -40,7 +40,7 @@ def _sentences(result):
     found = [_named(label, _along(result, points, metric, x)) for label, points in lines]
     if not x:
         found = [text for a in bases for text in _group(result, a, metric)] + ordering.sentences(result)
-    references, rest = [_baseline(a, metric) for a in bases], _costs(result, metric) + judged.again(result) + _left_out(result) + _power(result, metric)
+    references, rest = [_baseline(a, metric) for a in bases], _costs(result, metric) + judged.again(result) + _power(result, metric)
     if len(lines) > _FEW or (len(bases) > 1 and len(found) > _FEW):
         return out + _overview(result, metric) + rest + found + references
     return out + (references + found + rest if len(bases) < 2 else found + rest + references)
@@ -90,15 +90,9 @@ def _intervals(arms, metric):
 
 
 def _left_out(result):
-    """How many runs were not judged, and of which arms."""
-    left = result["grid"]["left_out"]
-    if not left:
-        return []
-    arms = {a["name"]: a for a in result["arms"]}
-    named = [f"{shape.differs(result, arms[name]) if not arms[name]['baseline'] else shape.full(arms[name]['values'])} ({n})" for name, n in left.items()]
-    more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
-    runs = sum(left.values())
-    return [f"Left out: {runs} of {words.runs(len(result['runs']))}, as the distance between the CPUs was not the usual one: {'; '.join(named[:_FEW])}{more}."]
+    """' (3 of 51 left out: …)': the runs that were not judged; empty where all were."""
+    left = sum(result["grid"]["left_out"].values())
+    return f" ({left} of {len(result['runs'])} left out, as the distance between the CPUs was not the usual one)" if left else ""
 
 
 def _power(result, metric):
@@ -109,14 +103,14 @@ def _power(result, metric):
         return []
     fewest = min(judged.found(a, metric.key).n for a in open_)
     if known is None:
-        return [f"With {words.runs(fewest)} per arm every change is inconclusive. Use --repeats 5."]
+        return [f"With {words.runs(fewest)} per arm{_left_out(result)} every change is inconclusive. Use --repeats 5."]
     if result["grid"]["kind"] != "ratio":
         size = _figure(known, metric)
     elif known >= _HUGE:
-        return [f"With {words.runs(fewest)} per arm no change below {_HUGE} % is found reliably. Use --repeats 5."]
+        return [f"With {words.runs(fewest)} per arm{_left_out(result)} no change below {_HUGE} % is found reliably. Use --repeats 5."]
     else:
         size = units.rounded(known).removeprefix("+")
-    return [f"With {words.runs(fewest)} per arm a change of {size} in {metric.label} is found 4 times in 5; smaller ones need more --repeats."]
+    return [f"With {words.runs(fewest)} per arm{_left_out(result)} a change of {size} in {metric.label} is found 4 times in 5; smaller ones need more --repeats."]
 
 
 def _costs(result, metric):
