@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What every command that measures does in the end: the runs, then their report."""
 
-from . import options
+from . import history, options
 from ..errors import Refused
 
 
@@ -19,4 +19,6 @@ def execute(chosen, args, course=None):
             machine.write(view.junit, machine.junit_error(chosen.name, made.meta["started"], err if str(err) else "interrupted"), "--junit")
         raise
     result = write.report(made.place, view)
+    if getattr(args, "history", None):
+        history.put(args.history, made.place)
     return made.place, result.get("gate", {}).get("status", 0)

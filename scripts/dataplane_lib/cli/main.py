@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from .. import files, paths, units
-from . import ab, advise, bisect, doctor, match, matrix, options, own_job, parser, scale, selfcheck, status
+from . import ab, advise, bisect, doctor, doctor_ci, history, match, matrix, options, own_job, parser, scale, selfcheck, status
 from .execute import execute
 from ..host import system
 from ..model import configuration, peers, studyfile
@@ -74,7 +74,7 @@ def commands():
                       help="two results, the second against the first: directories, or names under results/")
     both.add_argument("--before", metavar="RESULT", nargs="+", default=[], help="several results of one side, a session each (default: none)")
     both.add_argument("--after", metavar="RESULT", nargs="+", default=[], help="several results of the other side (default: none)")
-    options.add_gate(both)
+    options.add_gate(both, runs=False)
     both.add_argument("--out", metavar="DIR", help="directory of the report (default: results/DATE-compare-NAME)")
     options.add_view(both)
     shown = out.add("percentiles", "draw latency distributions of arms and results", _percentiles)
@@ -100,6 +100,7 @@ def commands():
     kind.add_argument("--fio-plot", metavar="DIR", help="a new directory that fio-plot reads: a directory an arm, fio's JSON of its middle run (default: none)")
     rows.add_argument("--out", metavar="FILE", help="the file to write (default: stdout)")
 
+    history.add(out.add, _result)
     advise.add(out.add, _result)
     scale.add(out.add, _result)
 
@@ -107,6 +108,7 @@ def commands():
     out.add("list", "list the studies and the example job files", _list)
     out.add("doctor", "check this host for what would spoil a measurement", _doctor)
     selfcheck.add(out.add)
+    doctor_ci.add(out.add("doctor", "check this host for what would spoil a measurement", _doctor))
     out.add("env", "print the environment that job files need, for eval", _env)
     check = out.add("selftest", "check the statistics on made-up runs of known truth", _selftest)
     check.add_argument("--repetitions", type=units.whole, default=2000, metavar="N", help="draws of the cheapest checks (default: %(default)s)")
@@ -215,8 +217,10 @@ def _selftest(args):
     return NOT_MEASURED if selftest.run(args.repetitions, args.seed) else 0
 
 
-def _doctor(_args):
-    return NOT_MEASURED if doctor.examine() else 0
+def _doctor(args):
+    if doctor.examine():
+        return NOT_MEASURED
+    return doctor_ci.examine(args, run) if args.ci is not None else 0
 
 
 def _list(_args):

@@ -94,13 +94,15 @@ def wakeup(text, pinning):
     return given
 
 
-def add_gate(sub, until=""):
-    """Give SUB the limits that scripts ask about."""
+def add_gate(sub, until="", runs=True):
+    """Give SUB the limits that scripts ask about; one that makes RUNS may keep what they came to."""
     sub.add_argument("--fail-if", action="append", default=[], metavar="'METRIC < LIMIT'",
                      help="exit 1 if true, 0 if not, 4 if inconclusive. LIMIT is a change against the baseline, such as -2%% or +5%%, or a figure of the arm itself, such as "
                      "200us; repeatable, and then judged together (default: none)")
     sub.add_argument("--dead-band", metavar="PCT",
                      help=f"changes by so much beyond a limit, in %% points, are let pass{until}; of a figure, in %% of the limit (default: 1)")
+    if runs:
+        sub.add_argument("--history", metavar="FILE", help="also put the result into this store, see history (default: none)")
     sub.add_argument("--bisect", action="store_true",
                      help="exit statuses for git bisect run: 125 if nothing could be measured or decided, 129 for mistakes (default: if that is found to be the caller)")
     sub.add_argument("--no-bisect", action="store_true", help="the usual exit statuses under git bisect run too")

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""dataplane history: figures of every night in one file, their steps, and Apache Otava's CSV."""
+
+import argparse
+import csv
+import math
+import sys
+
+from .. import units
+from ..model import metrics
+from ..errors import CommandLine, Refused
+
+_HELP = """\
+  history add FILE RESULT…   put results in; one that is there stays as it is
+  history show FILE          a metric over commits, with the steps in it
+  history export FILE        a row a night and arm, as Apache Otava reads it
+
+'--history FILE' of ab, sweep and run adds their result at once. Figures of
+different hosts are never in one series. Where the last good commit is arm A
+of every night's ab, --ratio shows B against A: that is what another machine,
+or a new kernel, changes least.
+"""
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def add(command, result):
+    """Add history to the command line; RESULT(text) is the directory of one."""
+    sub = command("history", "keep figures of every night, and find the steps in them", lambda args: run(args, result))
+    sub.epilog, sub.formatter_class = _HELP, argparse.RawDescriptionHelpFormatter
+    sub.add_argument("action", choices=("add", "show", "export"), help="what to do, see below")
+    sub.add_argument("file", metavar="FILE", help="the store; add makes it")
+    sub.add_argument("result", metavar="RESULT", nargs="*", help="results to add: directories, or names under results/")
+    sub.add_argument("--metric", metavar="METRIC", default="iops", help="what is shown (default: iops; export: all)")
+    sub.add_argument("--study", metavar="NAME", help="one study only (default: all)")
+    sub.add_argument("--ratio", action="store_true", help="the change against the baseline of the same night, in %% (default: the figure)")
+    sub.add_argument("--otava", action="store_true", help="with export: Apache Otava's form (the default and only one)")
+
+
+def run(args, result):
+    """The command."""
+    from ..read import history
+    metrics.check(args.metric, "--metric")
+    if args.action == "add":
+        if not args.result:
+            raise CommandLine("history add: names no result")
+        for text in args.result:
+            place = result(text)
+            print(f"{place.name}: {'added' if put(args.file, place) else 'was there already'}")
+        return
+    if args.result:
+        raise CommandLine(f"history {args.action}: takes no result")
+    if args.action == "export":
+        _otava(history.series(args.file, study=args.study))
+        return
+    found = history.series(args.file, args.metric, args.study)
+    if not found:
+        raise Refused(f"{args.file}: has no {args.metric}{f' of {args.study}' if args.study else ''}")
+    for key, rows in found.items():
+        _show(key, rows, args.ratio)
+
+
+def put(path, place):
+    """Put the result in PLACE into the store PATH; False where it was there."""
+    from ..host import system
+    from ..read import digest, history, store
+    from ..stats import limits
+    stored = store.load(place)
+    found = digest.digest(stored)
+    host = found["host"]
+    about = {"name": f"{place.name} {found['started']}", "date": found["started"], "commit": host.get("fio-dataplane", ""), "study": found["study"]["name"],
+             "host": system.fingerprint(host), "fio": host.get("fio", ""), "rtt_ns": found["rtt_ns"]}
+    figures = []
+    for arm in found["arms"]:
+        for key, entry in arm["metrics"].items():
+            values = [run["metrics"][key] for run in found["runs"] if run["arm"] == arm["name"] and run["metrics"].get(key) is not None]
+            held = limits.itself(limits.Limit(key, 1, math.inf, False), values, limits.each_level(0.95, 1))
+            low, high = (held.low, held.high) if len(values) > 1 else (None, None)
+            ratio = arm["change"].get(key) if arm["name"] != arm["against"] else None
+            figures.append((arm["name"], key, entry["value"], low, high, len(values), ratio))
+    return history.append(path, about, figures)
+
+
+def _show(key, rows, ratio):
+    """A line a night: date, commit, figure, interval, a bar; a step is marked with how large it is."""
+    from ..stats import steps
+    study, arm, host, metric = key
+    rows = [row for row in rows if not ratio or row["ratio"] is not None]
+    if not rows:
+        return
+    values = [1 + row["ratio"] / 100 if ratio else row["median"] for row in rows]
+    found = dict(steps.find(values))
+    label = metrics.BY_KEY[metric].label + (" against the baseline" if ratio else "")
+    print(f"{study}, {arm}, host {host}: {label}, {len(rows)} nights, {len(found)} step{'' if len(found) == 1 else 's'}")
+    low, high = min(values), max(values)
+    edges = [0, *sorted(found), len(rows)]
+    for n, (row, value) in enumerate(zip(rows, values)):
+        bar = _BARS[min(len(_BARS) - 1, int(len(_BARS) * (value - low) / (high - low)))] if high > low else _BARS[3]
+        text = units.percent(row["ratio"]) if ratio else units.quantity(value, metrics.BY_KEY[metric].unit)
+        ends = "" if ratio or row["low"] is None else f" [{', '.join(units.quantity(row[k], metrics.BY_KEY[metric].unit) for k in ('low', 'high'))}]"
+        mark = ""
+        if n in found:
+            k = edges.index(n)
+            before, after = (sum(part) / len(part) for part in (values[edges[k - 1]:n], values[n:edges[k + 1]]))
+            mark = f"  <- step {units.percent(100 * (after / before - 1)) if before else ''} (p={found[n]:.3f})"
+        print(f"  {row['date'][:16]}  {row['commit'][:12]:<12}  {bar}  {text}{ends}{mark}")
+    print()
+
+
+def _otava(found):
+    """CSV with a time column, attributes and a column a metric: a row a night and arm."""
+    rows, columns = {}, []
+    for (study, arm, host, metric), series in found.items():
+        columns += [metric] if metric not in columns else []
+        for each in series:
+            row = rows.setdefault((each["date"], study, arm, host, each["commit"]), {})
+            row[metric] = each["median"]
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(["time", "commit", "study", "arm", "host", *columns])
+    for (date, study, arm, host, commit), row in sorted(rows.items()):
+        out.writerow([date.replace(" ", "T"), commit, study, arm, host, *("" if row.get(c) is None else f"{row[c]:.6g}" for c in columns)])
