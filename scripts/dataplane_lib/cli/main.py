@@ -106,9 +106,8 @@ def commands():
 
     out.group("set up and check")
     out.add("list", "list the studies and the example job files", _list)
-    out.add("doctor", "check this host for what would spoil a measurement", _doctor)
-    selfcheck.add(out.add)
     doctor_ci.add(out.add("doctor", "check this host for what would spoil a measurement", _doctor))
+    selfcheck.add(out.add)
     out.add("env", "print the environment that job files need, for eval", _env)
     check = out.add("selftest", "check the statistics on made-up runs of known truth", _selftest)
     check.add_argument("--repetitions", type=units.whole, default=2000, metavar="N", help="draws of the cheapest checks (default: %(default)s)")
