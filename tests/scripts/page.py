@@ -14,7 +14,7 @@ import fakes  # noqa: F401
 import made_up
 from dataplane_lib import units
 from dataplane_lib.read import store
-from dataplane_lib.report import page_table, picture, terminal, write
+from dataplane_lib.report import page_table, picture, plot, terminal, write
 from dataplane_lib.report.table import Table
 from dataplane_lib.errors import Refused
 
@@ -103,6 +103,27 @@ class Pages(unittest.TestCase):
         made_up.write(self.place, made_up.arms({"x": "1"}, {"x": "2"}), lambda i: 50)
         found = re.findall(r'\bid="([^"]+)"', report(self.place)[1])
         self.assertEqual(len(found), len(set(found)))
+
+
+class Changes(unittest.TestCase):
+    """The picture of changes and their intervals."""
+
+    def drawn(self, *changes):
+        lines = [{"metric": "iops", "kind": "ratio", "estimate": e, "low": low, "high": high, "a": 1.0, "b": 1.0, "word": "~", "text": ""} for low, e, high in changes]
+        result = {"verdict": {"lines": lines}}
+        return plot.drawn(picture.pyplot(), "", plot._verdicts, result, "verdict").svg
+
+    def test_a_huge_interval_is_clipped_with_its_number(self):
+        found = self.drawn((-2, 3, 8), (-20, 100, 1389))
+        self.assertRegex(found, r"[+]1389 %")
+        # The small one is still seen: the axis ends at four times.
+        self.assertIn("+300", found)
+        self.assertNotIn("+400", found)
+
+    def test_no_empty_half(self):
+        first, last = plot._edges([("", {"low": 3, "estimate": 12, "high": 22})])
+        self.assertLess(-first, last / 5)
+        self.assertEqual(plot._percents(first, last), [0, 5, 10, 15, 20])
 
 
 class Names(unittest.TestCase):

@@ -290,16 +290,47 @@ def _verdicts(result, pyplot):
     step = 0.42
     figure, axis = pyplot.subplots(figsize=(WIDTH, 0.9 + step * len(rows)), layout="constrained")
     tips = Tips()
+    first, last = _edges(rows)
     for i, (name, line) in enumerate(rows):
-        low, high = line["estimate"] - line["low"], line["high"] - line["estimate"]
-        bars = axis.errorbar([line["estimate"]], [i], xerr=[[max(0, low)], [max(0, high)]], capsize=3, marker="o", markersize=5,
+        low, middle, high = (_ratio(line[k]) for k in ("low", "estimate", "high"))
+        shown = [min(max(v, first), last) for v in (low, middle, high)]
+        bars = axis.errorbar([shown[1]], [i], xerr=[[max(0, shown[1] - shown[0])], [max(0, shown[2] - shown[1])]], capsize=3, marker="o", markersize=5,
                              color=MUTED if line["word"] in verdict_table.NOTHING else colour(0))
+        for value, end, key, side in ((low, shown[0], "low", "left"), (high, shown[2], "high", "right")):
+            if value != end:
+                axis.annotate(units.rounded(line[key]), (end, i), xytext=(0, -8), textcoords="offset points", ha=side, va="center", color=MUTED)
         tips.add(bars.lines[0], [f"{name}\n{units.quantity(line['a'], metrics.BY_KEY[line['metric']].unit)} to {units.quantity(line['b'], metrics.BY_KEY[line['metric']].unit)}\n{line['text']}"])
     axis.axvline(0, color=INK, linewidth=0.8)
     _rows(axis, [name for name, _ in rows])
-    axis.locator_params(axis="x", nbins=6)
-    axis.set_xlabel("change, %")
+    axis.set_xlim(first - 0.02 * (last - first), last + 0.02 * (last - first))
+    ticks = _percents(first, last)
+    axis.set_xticks([_ratio(t) for t in ticks], [f"{t:+g}" if t else "0" for t in ticks])
+    axis.set_xlabel("change, % (on a ratio scale)")
     return figure, tips
+
+
+# Changes beyond a ratio of so much are clipped, and numbered; and the least that the axis shows.
+_MOST, _LEAST = math.log(4), math.log(1.02)
+
+
+def _ratio(percent):
+    """A change in % as the logarithm of its ratio, so that twice and half are as far from none."""
+    return math.log1p(max(percent, -99.99) / 100)
+
+
+def _edges(rows):
+    """Where the axis begins and ends: around 0 and all intervals, unless they are huge."""
+    every = [_ratio(line[k]) for _, line in rows for k in ("low", "estimate", "high")]
+    return max(-_MOST, min(-_LEAST, *every)), min(_MOST, max(_LEAST, *every))
+
+
+def _percents(first, last):
+    """Ticks in % between FIRST and LAST, at most seven evenly apart; where the range is wide, those that have room."""
+    low, high = (100 * math.expm1(v) for v in (first, last))
+    for step in (1, 2, 5, 10, 20):
+        if (high - low) / step < 7:
+            return [n * step for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return [t for t in (-75, -50, -30, 0, 50, 100, 200, 300) if low <= t <= high]
 
 
 def _in_order(result):
