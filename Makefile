@@ -84,6 +84,7 @@ help:
 	@echo
 	@echo 'CC=clang  WERROR=1  SAN=address,undefined or thread (own build directory)'
 	@echo 'FIO=PROGRAM  which fio to build for;  FIO_SRC=DIR  its source, where apt has none'
+	@echo 'FIO_SRCS=DIR:DIR  for check-full: sources of other versions of fio'
 
 bench: all
 	@scripts/install-deps run
@@ -97,11 +98,11 @@ check: tests
 	@B=$(B) tests/run -j 2
 
 check-full: tests
-	@B=$(B) CHECK_FULL=1 tests/run -j 2
+	@B=$(B) CHECK_FULL=1 FIO_SRCS='$(FIO_SRCS)' tests/run -j 2
 
 check-guest: all
 	@scripts/install-deps guest
-	@B=$(B) CHECK_GUEST=1 tests/run guest
+	@B=$(B) CHECK_GUEST=1 tests/run -j 2 guest
 
 # The tests' own needs come before what is built for them.
 ifneq ($(filter tests check check-full,$(MAKECMDGOALS)),)
@@ -215,7 +216,7 @@ dist:
 		--mtime="@$$(git log -1 --format=%ct)"
 	@echo $(B)/$(dist_name).tar.xz
 
-deb: all
+deb:
 	@scripts/install-deps deb
 	@rm -rf $(B)/deb && mkdir -p $(B)/deb
 	$(MAKE) dist

@@ -14,10 +14,16 @@ extern const char fio_version_string[];
  */
 __attribute__((constructor)) static void check_fio(void)
 {
-	if (!strcmp(fio_version_string, FIO_BUILT_FOR))
+	char why[256];
+
+	if (strcmp(fio_version_string, FIO_BUILT_FOR))
+		fprintf(stderr, "%s: built for %s, but this is %s: rebuild fio-dataplane with `make`, with this fio first in PATH\n",
+			ioengine.name, FIO_BUILT_FOR, fio_version_string);
+	else if (glue_check_layout(why, sizeof(why)))
+		fprintf(stderr, "%s: this %s was configured otherwise than the headers we were built with (%s): rebuild fio-dataplane with `make FIO_SRC=DIR`, DIR being the tree it was built in\n",
+			ioengine.name, FIO_BUILT_FOR, why);
+	else
 		return;
-	fprintf(stderr, "%s: built for %s, but this is %s: rebuild fio-dataplane with `make`, with this fio first in PATH\n",
-		ioengine.name, FIO_BUILT_FOR, fio_version_string);
 	ioengine.version = 0;
 }
 

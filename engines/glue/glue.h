@@ -9,6 +9,7 @@ extern struct ioengine_ops ioengine;
 
 int glue_fail(struct thread_data *td, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+int glue_check_layout(char *why, size_t len);
 void glue_set_error(struct thread_data *td, int err, const char *why);
 
 int glue_add_file(struct thread_data *td, const char *name, uint64_t size);
