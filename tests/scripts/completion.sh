@@ -30,8 +30,8 @@ offers()
 {
 	local wanted=$1
 	shift
-	offered "$@" >offered
-	grep -qxF -e "$wanted" offered || fail "$* offers no $wanted: $(cat offered)"
+	offered "$@" >found
+	grep -qxF -e "$wanted" found || fail "$* offers no $wanted: $(cat found)"
 }
 
 offers sweep dataplane sw
