@@ -9,6 +9,7 @@ from pathlib import Path
 
 import fakes  # noqa: F401: finds dataplane_lib
 import made_up
+from dataplane_lib.model import metrics
 from dataplane_lib.read import cpu_series, digest, figures, fiojson, store
 from dataplane_lib.errors import Refused, RunFailed
 
@@ -37,6 +38,21 @@ class Figures(unittest.TestCase):
             self.assertAlmostEqual(one[key], value, msg=key)
             self.assertAlmostEqual(other[key], value, msg=f"{key}, grouped")
         self.assertEqual((fiojson.runtime_ms(apart), fiojson.runtime_ms(both)), (2000, 2000))
+
+    def test_reads_and_writes_apart(self):
+        """Each direction has its own rate and latency, a direction without I/O none; any percentile is a metric."""
+        reads, writes = {100: 300}, {50: 50, 120: 50}
+        found = fiojson.figures({"jobs": [job("a", 1000, 1, 1, read=part(300, 1000, reads), write=part(100, 1000, writes))]})
+        for key, value in {"iops": 400, "iops_read": 300, "iops_write": 100, "bw_write_mib": 4096 * 100 / (1 << 20), "lat_read_mean_us": 0.1, "lat_write_mean_us": 0.085,
+                           "lat_read_p99_us": 0.1, "lat_write_p50_us": 0.05, "lat_write_p90_us": 0.12, "lat_p95_us": 0.12}.items():
+            self.assertAlmostEqual(found[key], value, msg=key)
+        alone = fiojson.figures({"jobs": [job("a", 1000, 1, 1, read=part(300, 1000, reads))]})
+        self.assertEqual({k for k in alone if "_write_" in k or k == "iops_write"}, set())
+        metrics.check("lat_write_p12.5_us", "--primary")
+        self.assertAlmostEqual(fiojson.figures({"jobs": [job("a", 1000, 1, 1, write=part(100, 1000, writes))]})["lat_write_p12.5_us"], 0.05)
+        for key in ("lat_p100_us", "lat_p0_us", "lat_trim_p99_us", "lat_p99"):
+            with self.assertRaisesRegex(Refused, "unknown metric"):
+                metrics.check(key, "--primary")
 
     def test_unified(self):
         """unified_rw_reporting=mixed has but one direction, =both has the sum beside the others."""

@@ -39,7 +39,7 @@ class Percentiles(unittest.TestCase):
         self.assertAlmostEqual(latency.percentile(merged, 99), 89088 + 1024 / 2)
         runs = [{"metrics": {**dict.fromkeys(metrics.BY_KEY), "lat_p99_us": v}, "marks": [], "no_measurement": ""}
                 for v in (1.0, 90.0)]
-        arm = digest._arm({"name": "a"}, runs, merged)
+        arm = digest._arm({"name": "a"}, runs, {"": merged})
         self.assertEqual(arm["metrics"]["lat_p99_us"], {"value": 89.6, "min": 1.0, "max": 90.0})
 
     def test_order_of_bins_is_numeric(self):

@@ -2,6 +2,7 @@
 """Options that several commands take: what they are called, and what they make of a study."""
 
 import argparse
+import re
 
 from .. import units
 from . import own_job
@@ -125,8 +126,19 @@ def dead_band(args, usual=1.0):
     return value
 
 
+def _percentiles(text):
+    """The numbers of --percentiles, which are computed from here on."""
+    found = [units.number(word.strip().removeprefix("p")) for word in text.split(",")]
+    if not all(p and 0 < p < 100 and re.fullmatch(r"p?[0-9.]+", word.strip()) for p, word in zip(found, text.split(","))):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a list of percentages above 0 and below 100, such as 50,99,99.95")
+    metrics.want(found)
+    return sorted(set(found))
+
+
 def add_view(sub):
     """Give SUB how much of a result is printed."""
+    sub.add_argument("--percentiles", type=_percentiles, metavar="P,…", default=[],
+                     help="latency percentiles to show, such as 50,99,99.95 (default: 50,90,95,99,99.9,99.99)")
     sub.add_argument("-v", "--verbose", action="store_true", help="print every warning, sentence and arm (default: a summary)")
     sub.add_argument("--json", metavar="FILE", help="write the result as JSON, as result.json has it; - prints it and nothing else (default: only in the result)")
     sub.add_argument("--summary", choices=("markdown",), help="print the result in this form and no other, for a CI's step summary (default: for a terminal)")
@@ -190,6 +202,7 @@ def finish(chosen, args):
     own_job.end(args)
     apply_seed(chosen, args)
     studyfile.check(chosen)
+    chosen.percentiles = list(getattr(args, "percentiles", ()))
     chosen.trace = getattr(args, "trace", False)
     if args.client is not None:
         chosen.clients = client.parse(args.client)
@@ -204,4 +217,4 @@ def view(args):
     from ..report import terminal  # and scipy with it, which takes longer than all that is done before it is needed
     if args.summary and args.json == "-":
         raise CommandLine("--json - and --summary exclude each other: both are all that is printed")
-    return terminal.View(args.wide, args.verbose, args.json, args.summary, args.junit)
+    return terminal.View(args.wide, args.verbose, args.json, args.summary, args.junit, tuple(args.percentiles))

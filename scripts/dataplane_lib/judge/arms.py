@@ -111,9 +111,10 @@ def _far(result, run):
 
 def _judged(result, key):
     against = {a["name"]: a["against"] for a in result["arms"] if shape.measured(result, a)}
-    if metrics.is_tail(key):
+    direction, p = metrics.percentile_of(key)
+    if p > 50:
         # A percentile that rests on single I/Os is no figure.
-        few = {a["name"] for a in result["arms"] if any(metrics.percentile_key(p) == key for p in a.get("few_beyond", ()))}
+        few = {a["name"] for a in result["arms"] if p in (a.get("few_beyond_of", {}).get(direction, ()) if direction else a.get("few_beyond", ()))}
         against = {arm: base for arm, base in against.items() if not {arm, base} & few}
     model = grid.judge(figures(result, key), against.items())
     for arm in result["arms"]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The figures a run yields: names, units, which way is better."""
 
+import re
 from dataclasses import dataclass
 
 from ..errors import Refused, near
@@ -15,7 +16,11 @@ class Metric:
     better: int
 
 
-PERCENTILES = (1.0, 50.0, 99.0, 99.9, 99.99)
+# Those that a run yields; want() adds to them. A table has USUAL unless others are asked for.
+PERCENTILES = [1.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99]
+USUAL = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+# The directions of I/O whose figures are also told apart.
+DIRECTIONS = ("read", "write")
 # A percentile that fewer I/Os than this lie beyond is the story of those few.
 FEWEST_BEYOND = 10
 
@@ -25,21 +30,34 @@ def beyond(ios, p):
     return round(ios * (100 - p) / 100, 6)
 
 
-def percentile_key(p):
-    """50.0 -> lat_p50_us, 99.9 -> lat_p99.9_us."""
-    return f"lat_p{p:g}_us"
+def percentile_key(p, direction=""):
+    """50.0 -> lat_p50_us, 99.9 -> lat_p99.9_us; of reads lat_read_p99.9_us."""
+    return f"lat_{direction + '_' if direction else ''}p{p:g}_us"
 
 
-def is_tail(key):
-    """True for the key of a percentile above the median."""
-    return any(key == percentile_key(p) for p in PERCENTILES if p > 50)
+def percentile_of(key):
+    """(direction, p) of the key of a percentile, ("", 0.0) of any other."""
+    match = re.fullmatch(r"lat_(?:(read|write)_)?p([0-9]+(?:\.[0-9]+)?)_us", key)
+    return (match[1] or "", float(match[2])) if match and 0 < float(match[2]) < 100 else ("", 0.0)
+
+
+def _apart(direction):
+    """What is told of reads, or writes, alone."""
+    which = f"{direction}s"
+    return (Metric(f"iops_{direction}", f"IOPS, {which}", "1/s", +1), Metric(f"bw_{direction}_mib", f"bandwidth, {which}", "MiB/s", +1),
+            Metric(f"lat_{direction}_mean_us", f"lat mean, {which}", "us", -1))
+
+
+def _percentile(p, direction=""):
+    return Metric(percentile_key(p, direction), f"lat p{p:g}{f', {direction}s' if direction else ''}", "us", -1)
 
 
 METRICS = (
     Metric("iops", "IOPS", "1/s", +1),
     Metric("bw_mib", "bandwidth", "MiB/s", +1),
     Metric("lat_mean_us", "lat mean", "us", -1),
-    *(Metric(percentile_key(p), f"lat p{p:g}", "us", -1) for p in PERCENTILES),
+    *(_percentile(p) for p in PERCENTILES),
+    *(metric for d in DIRECTIONS for metric in (*_apart(d), *(_percentile(p, d) for p in PERCENTILES))),
     Metric("target_user", "target user", "% of a CPU", -1),
     Metric("target_system", "target system", "% of a CPU", -1),
     Metric("target_cpu", "target CPU", "% of a CPU", -1),
@@ -68,13 +86,30 @@ METRICS = (
 BY_KEY = {m.key: m for m in METRICS}
 
 
+def want(percentiles):
+    """Have runs yield PERCENTILES as well."""
+    for p in percentiles:
+        if p not in PERCENTILES:
+            PERCENTILES.append(p)
+            PERCENTILES.sort()
+            BY_KEY.update({metric.key: metric for metric in (_percentile(p, d) for d in ("", *DIRECTIONS))})
+
+
+def known(key):
+    """Is KEY a metric? Any percentile is, such as lat_p99.5_us."""
+    p = percentile_of(key)[1]
+    if p:
+        want([p])
+    return key in BY_KEY
+
+
 def listed():
     """A line a metric, with its unit, for who asks what may be named."""
-    width = max(len(m.key) for m in METRICS)
-    return "\n".join(f"  {m.key:<{width}}  {m.label}{', ' + m.unit if m.unit else ''}" for m in METRICS)
+    width = max(len(m.key) for m in BY_KEY.values())
+    return "\n".join(f"  {m.key:<{width}}  {m.label}{', ' + m.unit if m.unit else ''}" for m in BY_KEY.values()) + "\n  and any other percentile, such as lat_p99.5_us"
 
 
 def check(key, option):
     """Refuse KEY, given to OPTION, where it is not a metric."""
-    if key not in BY_KEY:
+    if not known(key):
         raise Refused(f"{option}: unknown metric{near(key, BY_KEY)}; accepted: {', '.join(BY_KEY)}")

@@ -58,7 +58,7 @@ class Study:
     data, which it does unless holes were asked for: a hole is read without I/O by some servers; CLIENTS are the fio servers that get the job (client.py).
     SEED is what the order of runs is drawn from. With TRACE both sides write down what happens to requests, as far as they are ours.
     FAIL_IF are the limits of --fail-if as they were given, DEAD_BAND is theirs.
-    JOB_CHANGES tells, in a line a job file, what was changed in copies of the user's own.
+    PERCENTILES are those that tables have, the usual ones if empty. JOB_CHANGES tells, in a line a job file, what was changed in copies of the user's own.
     """
     name: str
     job: Path
@@ -91,6 +91,7 @@ class Study:
     trace: bool = False
     fail_if: list = field(default_factory=list)
     dead_band: float = 1.0
+    percentiles: list = field(default_factory=list)
     job_changes: list = field(default_factory=list)
     seed: int = field(default_factory=lambda: secrets.randbelow(1 << 32))
 

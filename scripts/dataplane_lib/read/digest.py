@@ -23,7 +23,8 @@ def digest(stored):
 def _digest(stored):
     header, runs, histograms = stored.header, [], {}
     for run in stored.counted():
-        histograms.setdefault(run.arm, Counter()).update(run.histogram)
+        for direction, histogram in run.histograms.items():
+            histograms.setdefault(run.arm, {}).setdefault(direction, Counter()).update(histogram)
         runs.append({"trace": run.facts.get("trace"), "directory": run.name, "arm": run.arm, "repeat": run.repeat, "rtt": run.facts["rtt"],
                      "metrics": run.metrics, "threads": run.threads, "foreign": run.foreign,
                      "samples": run.samples, "jobs": len(run.fio["jobs"]), "measured_ms": [fiojson.shortest_ms(run.fio), fiojson.runtime_ms(run.fio)],
@@ -36,20 +37,26 @@ def _digest(stored):
             "warnings": _limited(header["limits_rate"], header["study"]["primary"]) + _warnings(header, arms, runs)}
 
 
-def _arm(arm, runs, histogram):
-    """Median, min and max over repeats; percentiles from the merged bins, samples of all runs together."""
-    merged, ios = fiojson.percentiles_us(histogram), sum(histogram.values())
+def _arm(arm, runs, histograms):
+    """Median, min and max over repeats; percentiles from the merged bins by direction, samples of all runs together."""
+    merged = {key: us for direction, histogram in histograms.items() for key, us in fiojson.percentiles_us(histogram, direction).items()}
     merged.update(samples.figures([v for r in runs for v in r.get("samples", ())]))
     summary = {}
     for key in metrics.BY_KEY:
-        values = [r["metrics"][key] for r in runs if r["metrics"][key] is not None]
+        values = [r["metrics"][key] for r in runs if r["metrics"].get(key) is not None]
         if values:
             summary[key] = {"value": merged.get(key, statistics.median(values)),
                             "min": min(values), "max": max(values)}
     none = {r["no_measurement"] for r in runs} - {""}
     return {**arm, "runs": len(runs), "metrics": summary, "no_measurement": ", ".join(sorted(none)),
             "marked": sum(bool(r["marks"]) for r in runs),
-            "few_beyond": [p for p in metrics.PERCENTILES if p > 50 and metrics.beyond(ios, p) < metrics.FEWEST_BEYOND]}
+            "few_beyond": _few_beyond(histograms[""]), "few_beyond_of": {d: _few_beyond(histograms[d]) for d in metrics.DIRECTIONS if histograms.get(d)}}
+
+
+def _few_beyond(histogram):
+    """The percentiles of HISTOGRAM that tell of single I/Os."""
+    ios = sum(histogram.values())
+    return [p for p in metrics.PERCENTILES if p > 50 and metrics.beyond(ios, p) < metrics.FEWEST_BEYOND]
 
 
 def _changes(arms):
@@ -103,7 +110,7 @@ def _warnings(meta, arms, runs):
     if middles and max(middles) > rtt.CHANGED * min(middles):
         out.append(f"The arms' median round trips differ: {min(middles):.0f} to {max(middles):.0f} ns.")
     out += _times(meta, runs)
-    beyond = [(p, sum(p in a["few_beyond"] for a in arms)) for p in metrics.PERCENTILES]
+    beyond = [(p, sum(p in a["few_beyond"] for a in arms)) for p in meta["study"].get("percentiles") or metrics.USUAL]
     if any(n for _, n in beyond):
         where = ", ".join(f"p{p:g} in {n} of {len(arms)} arms" for p, n in beyond if n)
         out.append(f"Latency percentiles unreliable, fewer than {metrics.FEWEST_BEYOND} samples above them: {where}.")

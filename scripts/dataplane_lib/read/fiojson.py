@@ -7,7 +7,7 @@ from collections import Counter
 
 from .. import files
 from ..errors import RunFailed
-from ..model.metrics import PERCENTILES, percentile_key
+from ..model.metrics import DIRECTIONS, PERCENTILES, percentile_key
 from ..stats import latency
 
 _DIRECTIONS = ("read", "write", "trim")
@@ -102,10 +102,12 @@ def _parts(doc):
                 yield job["jobname"], d, part
 
 
-def bins(doc):
-    """Total-latency histogram of all jobs: Counter of ns -> I/Os."""
+def bins(doc, direction=None):
+    """Total-latency histogram of all jobs, of one DIRECTION or all: Counter of ns -> I/Os."""
     total = Counter()
     for name, d, part in _parts(doc):
+        if direction not in (None, d):
+            continue
         found = part.get("lat_ns", {}).get("bins")
         if not found:
             raise RunFailed(f"job {name}: {d} has no latency bins"
@@ -114,9 +116,20 @@ def bins(doc):
     return total
 
 
-def percentiles_us(histogram):
-    """{lat_p50_us: …} of a histogram in ns."""
-    return {percentile_key(p): ns / 1000 for p, ns in latency.percentiles(histogram, PERCENTILES).items()}
+def percentiles_us(histogram, direction=""):
+    """{lat_p50_us: …} of a histogram in ns, which is of a DIRECTION or all; empty where nothing is in it."""
+    return {percentile_key(p, direction): ns / 1000 for p, ns in latency.percentiles(histogram, PERCENTILES).items()} if histogram else {}
+
+
+def _of_direction(doc, direction, weights):
+    """Reads', or writes', own metrics; none where there were none."""
+    found = [(w, job[direction]) for w, job in zip(weights, doc["jobs"]) if direction in _directions(job) and job[direction]["total_ios"]]
+    if not found:
+        return {}
+    count = sum(part["lat_ns"]["N"] for _, part in found)
+    return {f"iops_{direction}": sum(w * part["iops"] for w, part in found), f"bw_{direction}_mib": sum(w * part["bw_bytes"] for w, part in found) / (1 << 20),
+            f"lat_{direction}_mean_us": sum(part["lat_ns"]["mean"] * part["lat_ns"]["N"] for _, part in found) / count / 1000,
+            **percentiles_us(bins(doc, direction), direction)}
 
 
 def total_ios(doc):
@@ -184,6 +197,8 @@ def figures(doc, at_once=None, covered=None):
         each = [iops_of(job) for job in doc["jobs"]]
         out["job_spread"] = max(each) / min(each)
     out.update(percentiles)
+    for direction in DIRECTIONS:
+        out.update(_of_direction(doc, direction, weights))
     return out
 
 

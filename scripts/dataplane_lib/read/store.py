@@ -85,6 +85,11 @@ class Run:
         """Counter of ns (the middle of fio's bin) -> I/Os, all jobs."""
         return fiojson.bins(self.fio)
 
+    @cached_property
+    def histograms(self):
+        """The same by direction, {"": all, "read": …, "write": …}."""
+        return {"": self.histogram, **{d: fiojson.bins(self.fio, d) for d in metrics.DIRECTIONS}}
+
     def histogram_of(self, job):
         """The histogram of the job called JOB, all of them if None."""
         return fiojson.bins({"jobs": [j for j in self.fio["jobs"] if job in (None, j["jobname"])]})
@@ -240,7 +245,11 @@ def _checked(result, place):
             _kinds(result.header[key], kinds, f"{path}: {key}")
         for arm in result.header["arms"]:
             _kinds(arm, _ARM, f"{path}: an arm")
-        if result.header["study"]["primary"] not in metrics.BY_KEY:
+        wanted = result.header["study"].get("percentiles", [])
+        if not isinstance(wanted, list) or not all(isinstance(p, (int, float)) and 0 < p < 100 for p in wanted):
+            raise NotMeasured(f"{path}: percentiles is {str(wanted)[:40]!r}")
+        metrics.want(wanted)
+        if not metrics.known(result.header["study"]["primary"]):
             raise NotMeasured(f"{path}: no metric is called {result.header['study']['primary'][:40]}")
         for run in result.runs:
             _kinds(run.facts, _RUN, f"{path}: run {run.facts.get('name')}")

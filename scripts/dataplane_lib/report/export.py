@@ -24,7 +24,7 @@ def rows(result):
         row = {"run": run["directory"], "arm": run["arm"], "repeat": run["repeat"], "baseline": arm["baseline"],
                "no_measurement": run.get("no_measurement", ""), **made, **_interval(result, arm, primary)}
         row.update({f"factor_{name}": arm["values"].get(name) for name in names})
-        row.update({key: run["metrics"].get(key) for key in metrics.BY_KEY})
+        row.update({key: run["metrics"].get(key) for key in (result["study"]["primary"], *metrics.BY_KEY)})
         row.update(rtt_before_ns=run["rtt"]["before"], rtt_after_ns=run["rtt"]["after"],
                    foreign_cpu=run["foreign"], marks="; ".join(run["marks"]))
         out.append(row)

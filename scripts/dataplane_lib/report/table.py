@@ -165,7 +165,8 @@ def _by_arm(result, folded):
     """A row an arm: the primary metric, what it is against the baseline, and what it costs."""
     primary = result["study"]["primary"]
     names, cells = _labels(result)
-    columns = [c for c in (("CPU", "target_cpu"), ("CPU/I/O", "target_us_per_io"), ("QEMU CPU", "qemu_cpu"))
+    mixed = [(f"{d} p99", metrics.percentile_key(99.0, d)) for d in metrics.DIRECTIONS] if is_mixed(result) else []
+    columns = [c for c in (*mixed, ("CPU", "target_cpu"), ("CPU/I/O", "target_us_per_io"), ("QEMU CPU", "qemu_cpu"))
                if any(shape.value(a, c[1]) is not None for a in result["arms"]) and c[1] != primary]
     runs = result["study"].get("repeats", 2) > 1
     head = [*names, headed(metrics.BY_KEY[primary]), "change", _CI, *(["lowest to highest run"] if runs else []), *(c[0] for c in columns)]
@@ -203,10 +204,8 @@ def _runs(arms, key):
     return low if low == high else f"{low} to {high}"
 
 
-# Heading over the column, heading, metric.
+# Heading over the column, heading, metric; latencies come before these.
 _COLUMNS = (
-    ("latency", "mean", "lat_mean_us"), ("", "p50", "lat_p50_us"), ("", "p99", "lat_p99_us"), ("", "p99.9", "lat_p99.9_us"),
-    ("", "p99.99", "lat_p99.99_us"),
     ("target CPU", "user", "target_user"), ("", "sys", "target_system"), ("fio CPU", "user", "fio_user"), ("", "sys", "fio_system"),
     ("QEMU CPU", "all", "qemu_cpu"),
     ("per I/O", "CPU", "target_us_per_io"), ("", "sleeps", "sleeps_per_io"), ("", "kicks", "kicks_per_io"), ("", "calls", "calls_per_io"),
@@ -236,6 +235,21 @@ def _labels(result):
                              for a in arms}
 
 
+def _latencies(result):
+    """Columns as _COLUMNS has them: the latency of all I/Os, and where both reads and writes were done what each kind was like."""
+    told = result["study"].get("percentiles") or metrics.USUAL
+    out = [("latency", "mean", "lat_mean_us"), *(("", f"p{p:g}", metrics.percentile_key(p)) for p in told)]
+    for direction in metrics.DIRECTIONS if is_mixed(result) else ():
+        out += [(f"{direction}s", "IOPS", f"iops_{direction}"), ("", "mean", f"lat_{direction}_mean_us"),
+                *(("", f"p{p:g}", metrics.percentile_key(p, direction)) for p in told)]
+    return out
+
+
+def is_mixed(result):
+    """True where an arm did both reads and writes."""
+    return any(all(shape.value(a, f"iops_{d}") is not None for d in metrics.DIRECTIONS) for a in result["arms"])
+
+
 def _present(result, columns):
     return [c for c in columns if c[2] in metrics.BY_KEY and any(shape.value(a, c[2]) is not None for a in result["arms"])]
 
@@ -256,7 +270,7 @@ def full(result, samples=False):
     names, cells = _labels(result)
     changes = [] if "verdict" in result else ["change"]
     more = ["IOPS"] if primary != "iops" else []
-    present = [c for c in _present(result, _COLUMNS) if c[2] != primary]
+    present = [c for c in _present(result, [*_latencies(result), *_COLUMNS]) if c[2] != primary]
     present += [c for c in _present(result, _SAMPLED) if samples and c[2] not in [p[2] for p in present]]
     metric = metrics.BY_KEY[primary]
     top = [""] * len(names) + [headed(metric), "", *[""] * len(changes + more)] + [c[0] for c in present]
@@ -269,19 +283,25 @@ def full(result, samples=False):
     return Table(head, rows, top)
 
 
+def _keys(result):
+    """All metrics, the primary one first."""
+    return [result["study"]["primary"], *(key for key in metrics.BY_KEY if key != result["study"]["primary"])]
+
+
 def write_csv(result, path):
     """Every metric of every arm: value, min, max, change in %."""
     names = list(dict.fromkeys(k for a in result["arms"] for k in a["values"]))
     with open(path, "w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
         head = names + ["baseline", "runs", "marked", "no_measurement"]
-        for key in metrics.BY_KEY:
+        keys = _keys(result)
+        for key in keys:
             head += [key, f"{key}_min", f"{key}_max", f"{key}_change_percent"]
         out.writerow(head)
         for arm in result["arms"]:
             row = [arm["values"].get(n, "") for n in names]
             row += [int(arm["baseline"]), arm["runs"], arm["marked"], arm.get("no_measurement", "")]
-            for key in metrics.BY_KEY:
+            for key in keys:
                 entry = arm["metrics"].get(key)
                 row += ["", "", ""] if entry is None else [f"{entry[k]:.6g}" for k in ("value", "min", "max")]
                 change = arm["change"].get(key)

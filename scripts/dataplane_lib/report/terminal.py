@@ -31,12 +31,13 @@ _TIE = "\u2800"
 
 @dataclass
 class View:
-    """How much is shown: WIDE has all columns, VERBOSE all arms, sentences and warnings. JSON and JUNIT are files, SUMMARY is "markdown"; see machine.py."""
+    """How much is shown: WIDE has all columns, VERBOSE all arms, sentences and warnings. JSON and JUNIT are files, SUMMARY is "markdown"; see machine.py. PERCENTILES are those of the reader's choice."""
     wide: bool = False
     verbose: bool = False
     json: str | None = None
     summary: str | None = None
     junit: str | None = None
+    percentiles: tuple = ()
 
 
 def show(result, place, view=View()):

@@ -39,6 +39,8 @@ def report(place, view=terminal.View()):
         with suppress(OSError, Refused), files.reading(place):
             page.write_refused(files.read_json(place / "meta.json"), str(err).removeprefix(f"{place}: refused: "), place / "report.html")
         raise
+    if view.percentiles:
+        result["study"]["percentiles"] = list(view.percentiles)
     if not (place / store.FILE).exists():
         store.write(stored)
     if "ab" in result:

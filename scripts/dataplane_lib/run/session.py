@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A study from what is checked before its first run to the end of its last one."""
 
+import math
 import os
 import shlex
 import sys
@@ -10,7 +11,7 @@ from contextlib import nullcontext, suppress
 
 from .. import files, paths, units
 from ..host import cpus, system
-from ..model import device, jobfile, peers, server, targets
+from ..model import device, jobfile, metrics, peers, server, targets
 from ..read import fiojson, store
 from . import again, client, jobcheck, order, private, progress, runner
 from ..errors import NotMeasured, Refused
@@ -74,6 +75,16 @@ class Session:
         if paths.elsewhere():
             _say(f"targets and engines are those in {paths.elsewhere()}, as FIO_DATAPLANE says")
 
+    def _too_short(self, iops, arm):
+        """A sentence where the highest percentile that is asked for needs longer runs at the rate IOPS, which ARM had; empty otherwise."""
+        asked = self.study.percentiles or [p for p in [metrics.percentile_of(self.study.primary)[1]] if p] or metrics.USUAL
+        runs = max(self.course.expected - self.study.warmup, 1) / len(self.study.arms())
+        needed = metrics.FEWEST_BEYOND * 100 / (100 - max(asked)) / (iops * runs)
+        if "runtime" not in self.study.job_variables() or needed <= self.study.runtime:
+            return ""
+        return (f"p{max(asked):g} needs --runtime {math.ceil(needed)} at the rate of the first run ({arm}: {units.short(iops)} IOPS), "
+                f"to have {metrics.FEWEST_BEYOND} I/Os above it")
+
     def run(self):
         """Every run in its order, and all of them into one file; Refused, or KeyboardInterrupt, where it ended too early.
 
@@ -101,7 +112,10 @@ class Session:
                 shown.begin(slot)
                 with course.around(slot):
                     doc = work.run(slot)
-                shown.end(f"{units.short(fiojson.figures(doc)['iops'])} IOPS")
+                iops = fiojson.figures(doc)["iops"]
+                shown.end(f"{units.short(iops)} IOPS")
+                if slot.number == 0 and (text := self._too_short(iops, slot.arm.name)):
+                    shown.say(f"dataplane: {text}")
             meta["status"] = "complete"
             del meta["reason"]
         except Refused as err:
