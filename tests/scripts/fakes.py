@@ -22,7 +22,9 @@ sys.dont_write_bytecode = True
 JOB = """[global]
 description=${socket}
 lat_percentiles=1
+time_based=1
 runtime=${runtime}
+ramp_time=0
 [j]
 bs=${bs}
 """

@@ -168,7 +168,7 @@ class _Maker:
         out = []
         for name, variable, wanted in (("runtime", "runtime", self.wanted.runtime), ("ramp_time", "ramp", self.wanted.ramp)):
             text = section.get(name, "")
-            if "${" + variable + "}" not in text and (wanted is not None or not (section.seconds(name) or "${" in text)):
+            if "${" + variable + "}" not in text and (wanted is not None or not (section.seconds(name) or "${" in text or (text == "0" and name == "ramp_time"))):
                 out.append(f"{name}=${{{variable}}}")
         if not section.is_set("time_based"):
             out.insert(0, "time_based=1")
