@@ -104,6 +104,16 @@ void format_aio(const void *value, char *buf, size_t len)
 	snprintf(buf, len, "%s", aio_names[*aio] ? : "");
 }
 
+/* A delay that is as another one unless it is given */
+void format_own_delay(const void *value, char *buf, size_t len)
+{
+	const struct delay *d = value;
+
+	*buf = '\0';
+	if (d->kind != DELAY_NONE)
+		delay_format(d, buf, len);
+}
+
 int parse_delay(const char *s, void *value)
 {
 	return delay_parse(s, value);
@@ -270,6 +280,9 @@ struct channel_config target_options_channel(const struct target_options *o)
 		},
 		.model = {
 			.delay = o->delay,
+			.delay_write = o->delay_write,
+			.byte_ticks = model_byte_ticks(o->delay_bw),
+			.byte_ticks_write = model_byte_ticks(o->delay_write_bw ? : o->delay_bw),
 			.throttled = throttle_is_set(&throttle),
 			.request_cost_ns = o->request_cost_ns,
 			.extra_notify = o->extra_notify,

@@ -58,6 +58,9 @@ struct target_options {
 	bool direct;
 	enum target_aio aio;
 	struct delay delay;
+	struct delay delay_write;
+	uint64_t delay_bw;		/* bytes a second, 0 for any number */
+	uint64_t delay_write_bw;
 	uint64_t request_cost_ns;
 	uint64_t wakeup_cost_ns;
 	uint32_t device_parallel;	/* requests; 0 for any number, as the next two */

@@ -17,6 +17,7 @@ int parse_aio(const char *s, void *value);
 void format_aio(const void *value, char *buf, size_t len);
 int parse_delay(const char *s, void *value);
 void format_delay(const void *value, char *buf, size_t len);
+void format_own_delay(const void *value, char *buf, size_t len);
 
 extern const char *const pool_queue_names[];
 extern const char *const completion_names[];
@@ -47,7 +48,15 @@ extern const char *const completion_names[];
 	{ OPT_CUSTOM, "delay", "TIMES", .def = "none", AT(delay), \
 	  .parse = parse_delay, .format = format_delay, \
 	  .accepts = DELAY_SYNTAX " (times up to 100s, A up to B, SIGMA up to 10)", \
-	  .help = "service time of a request, which occupies no CPU: " DELAY_SYNTAX "; when the target or the client's connection ends, what of it lasts longer than 2 s is left out" }, \
+	  .help = "service time of a request, which occupies no CPU: " DELAY_SYNTAX ", of which PATH has a time a line, equally likely each; when the target or the client's connection ends, what of it lasts longer than 2 s is left out" }, \
+	{ OPT_CUSTOM, "delay-write", "TIMES", AT(delay_write), \
+	  .parse = parse_delay, .format = format_own_delay, \
+	  .accepts = DELAY_SYNTAX " (times up to 100s, A up to B, SIGMA up to 10)", \
+	  .help = "service time of what changes data (default: as --delay)" }, \
+	{ OPT_SIZE, "delay-bw", "RATE", .min = 1, AT(delay_bw), \
+	  .help = "bytes a second at which a request's data adds to its service time, such as 2G" }, \
+	{ OPT_SIZE, "delay-write-bw", "RATE", .min = 1, AT(delay_write_bw), \
+	  .help = "the same of what changes data (default: as --delay-bw)" }, \
 	{ OPT_U32, "device-parallel", "N", .def = "0", .max = 65536, AT(device_parallel), \
 	  .help = "most requests whose service time runs at once, 0 for any number" }, \
 	{ OPT_SIZE, "device-iops", "N", .max = 1000000000, .min = 1, AT(device_iops), \

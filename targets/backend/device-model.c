@@ -127,6 +127,23 @@ uint64_t throttle_due(struct throttle *t, uint64_t now_ns, uint64_t service_ns, 
 	return t->start_ns + (at >> TICK_SHIFT);
 }
 
+static bool is_timed(const struct model_config *config)
+{
+	return config->delay.kind != DELAY_NONE || config->throttled || config->byte_ticks ||
+	       config->byte_ticks_write || config->delay_write.kind != DELAY_NONE;
+}
+
+/**
+ * model_byte_ticks - what a byte adds to a service time
+ * @bandwidth: bytes a second, or 0 for a time that does not depend on the size
+ *
+ * Return: ns << MODEL_TICK_SHIFT.
+ */
+uint64_t model_byte_ticks(uint64_t bandwidth)
+{
+	return bandwidth ? (1000000000ull << MODEL_TICK_SHIFT) / bandwidth : 0;
+}
+
 /**
  * model_is_set - whether the emulated device does anything beside answering
  * @config: its settings
@@ -135,7 +152,7 @@ uint64_t throttle_due(struct throttle *t, uint64_t now_ns, uint64_t service_ns, 
  */
 bool model_is_set(const struct model_config *config)
 {
-	return config->delay.kind != DELAY_NONE || config->throttled || config->request_cost_ns ||
+	return is_timed(config) || config->request_cost_ns ||
 	       config->extra_notify || config->error_rate > 0 || config->fail_after;
 }
 
@@ -170,8 +187,11 @@ static bool draw_error(struct device_model *m)
 /* Draw when the device is done with a request that comes now. */
 static uint64_t draw_due(struct device_model *m, const struct blk_request *r)
 {
-	uint64_t service_ns = delay_draw(&m->config.delay, &m->rng);
+	const struct model_config *config = &m->config;
+	bool writes = r->kind == REQ_WRITE || r->kind == REQ_DISCARD || r->kind == REQ_WRITE_ZEROES;
+	uint64_t service_ns = delay_draw(writes && config->delay_write.kind != DELAY_NONE ? &config->delay_write : &config->delay, &m->rng);
 
+	service_ns += ((unsigned __int128)(writes ? config->byte_ticks_write : config->byte_ticks) * r->len) >> MODEL_TICK_SHIFT;
 	if (r->backend->throttle)
 		return throttle_due(r->backend->throttle, r->taken_ns, service_ns, r->len);
 	return r->taken_ns + service_ns;
@@ -337,7 +357,7 @@ struct device_model *model_open(struct iothread *it, const struct model_config *
 			.config = *config,
 			.it = it,
 			.over = over,
-			.timed = config->delay.kind != DELAY_NONE || config->throttled,
+			.timed = is_timed(config),
 			.latest_ns = UINT64_MAX,
 			.extra_fd = -1,
 		};

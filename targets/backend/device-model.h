@@ -44,6 +44,9 @@ struct throttle {
 	uint64_t unit[];		/* when each is free: a heap, smallest first */
 };
 
+/* A byte adds no whole number of ns. */
+#define MODEL_TICK_SHIFT	20
+
 bool throttle_is_set(const struct throttle_config *config);
 struct throttle *throttle_new(const struct throttle_config *config);
 void throttle_free(struct throttle *t);
@@ -52,6 +55,9 @@ uint64_t throttle_due(struct throttle *t, uint64_t now_ns, uint64_t service_ns, 
 /**
  * struct model_config - what an emulated device does beside answering
  * @delay: its service time
+ * @delay_write: that of what changes data; DELAY_NONE if it is the same
+ * @byte_ticks: what a byte adds to a read's service time, in ns << MODEL_TICK_SHIFT
+ * @byte_ticks_write: the same of a write's
  * @throttled: backends may have a throttle, so that a request can have to wait
  * @request_cost_ns: CPU time to burn for a request, as a block layer would
  * @extra_notify: eventfd writes for each request that wake nobody
@@ -60,6 +66,9 @@ uint64_t throttle_due(struct throttle *t, uint64_t now_ns, uint64_t service_ns, 
  */
 struct model_config {
 	struct delay delay;
+	struct delay delay_write;
+	uint64_t byte_ticks;
+	uint64_t byte_ticks_write;
 	bool throttled;
 	uint64_t request_cost_ns;
 	unsigned int extra_notify;
@@ -92,6 +101,7 @@ struct device_model {
 };
 
 bool model_is_set(const struct model_config *config);
+uint64_t model_byte_ticks(uint64_t bandwidth);
 struct device_model *model_open(struct iothread *it, const struct model_config *config,
 				void (*over)(struct blk_request *r));
 void model_close(struct device_model *m);

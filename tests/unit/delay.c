@@ -7,8 +7,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "targets/backend/delay.h"
@@ -130,6 +132,51 @@ static void test_lognormal(void **state)
 	assert_true(draws[0] == 20000 && draws[DRAWS - 1] == 20000);
 }
 
+static void write_times(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void test_file(void **state)
+{
+	char path[] = "/tmp/delay.XXXXXX", text[64], shown[64];
+	struct delay d = { .kind = DELAY_FIXED };
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(text, sizeof(text), "file:%s", path);
+	/* what is no list of times is refused, and nothing of it kept */
+	write_times(path, "10us\n");
+	assert_int_equal(delay_parse(text, &d), -EINVAL);
+	write_times(path, "10us\nsoon\n");
+	assert_int_equal(delay_parse(text, &d), -EINVAL);
+	write_times(path, "10us\n1000s\n");
+	assert_int_equal(delay_parse(text, &d), -ERANGE);
+	assert_int_equal(d.kind, DELAY_FIXED);
+	/* in any order; a quarter of the draws lies between each two neighbours */
+	write_times(path, "90us # the slowest\n\n10us\n20us\n30us\n40us\n");
+	draw_all(text);
+	assert_in_range(draws[0], 10000, 10010);
+	assert_in_range(draws[DRAWS - 1], 89900, 90000);
+	near("first quartile", quantile(0.25), 20000, 0.01);
+	near("median", quantile(0.5), 30000, 0.01);
+	near("nine tenths", quantile(0.9), 70000, 0.02);
+	assert_int_equal(delay_parse(text, &d), 0);
+	delay_format(&d, shown, sizeof(shown));
+	assert_string_equal(shown, text);
+	/* it is read once */
+	unlink(path);
+	assert_int_equal(delay_parse(text, &d), 0);
+	assert_int_equal(delay_parse("file:/nowhere/at all", &d), -ENOENT);
+	assert_int_equal(delay_parse("file:", &d), -EINVAL);
+}
+
 static void test_wide_tail(void **state)
 {
 	(void)state;
@@ -241,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_uniform_bounds),
 		cmocka_unit_test(test_exp),
 		cmocka_unit_test(test_lognormal),
+		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_wide_tail),
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_long_text),

@@ -174,8 +174,8 @@ static void test_bad_values(void **state)
 		  "--poll-max-ns: '11s' is out of range (0 to 10s)");
 	parse_bad("--cpus 3-1", "--cpus: '3-1' is not a list of CPUs (such as 0,2-3)");
 	parse_bad("--delay 20us",
-		  "--delay: '20us' is not none, fixed:T, uniform:A,B, exp:MEAN or "
-		  "lognormal:MEDIAN,SIGMA (times up to 100s, A up to B, SIGMA up to 10)");
+		  "--delay: '20us' is not none, fixed:T, uniform:A,B, exp:MEAN, "
+		  "lognormal:MEDIAN,SIGMA or file:PATH (times up to 100s, A up to B, SIGMA up to 10)");
 	parse_bad("--backend file:", "--backend: 'file:' is not null, ram or file:PATH");
 	parse_bad("--aio fast", "--aio: 'fast' is not threads, native, io_uring or inline");
 	parse_bad("--stats=", "--stats: the FILE is empty");

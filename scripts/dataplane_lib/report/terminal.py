@@ -43,13 +43,13 @@ class View:
 def show(result, place, view=View()):
     """Print the report on RESULT, a digest; PLACE is its directory."""
     study = result["study"]
-    out = [*_wrapped(study["title"] or study["name"]), *_wrapped(device.described(study, result.get("has_target", True))), ""]
+    out = [*wrapped(study["title"] or study["name"]), *wrapped(device.described(study, result.get("has_target", True))), ""]
     if "compared" in result:
-        out = [*(line for text in result["compared"] for line in _wrapped(text, "! ")), *out]
+        out = [*(line for text in result["compared"] for line in wrapped(text, "! ")), *out]
     for one in _tables(result, view):
         out += [*lines(one, None if view.wide else WIDTH), ""]
     out += _verdict(summary.sentences(result), view)
-    out += [line for text in result.get("gate", {}).get("sentences", ()) for line in _wrapped(text, "* ")]
+    out += [line for text in result.get("gate", {}).get("sentences", ()) for line in wrapped(text, "* ")]
     out += _warnings([w for w in result["warnings"] if w not in result.get("compared", ())], view)
     if view.verbose and result["rtt_ns"]:
         out.append(f"  cache-line round trip between CPUs {result['cpus']['fio']} and {result['cpus']['target']}: {result['rtt_ns']:.0f} ns (median)")
@@ -71,7 +71,7 @@ def _tables(result, view):
 def _verdict(sentences, view):
     """The conclusions; without VERBOSE the first ones, and of a list in one its first parts."""
     shown = sentences if view.verbose else [_shortened(s) for s in sentences[:_SENTENCES]]
-    out = [line for text in shown for line in _wrapped(text, "* ")]
+    out = [line for text in shown for line in wrapped(text, "* ")]
     left = len(sentences) - len(shown)
     return out + ([f"  {left} more {'sentence' if left == 1 else 'sentences'}: -v shows all"] if left else [])
 
@@ -85,12 +85,12 @@ def _shortened(text):
 
 def _warnings(warnings, view):
     if view.verbose:
-        return [line for text in warnings for line in _wrapped(text, "! ")]
+        return [line for text in warnings for line in wrapped(text, "! ")]
     count = len(warnings)
     return [f"! {count} {'warning' if count == 1 else 'warnings'}: -v shows {'it' if count == 1 else 'them'}"] if count else []
 
 
-def _wrapped(text, mark=""):
+def wrapped(text, mark=""):
     # A figure and its unit stay on one line.
     joined = re.sub(r"(?<=\d) (?=%|×|µs|ms|s\b|ns)", "\0", text)
     return [line.replace("\0", " ") for line in textwrap.wrap(joined, _width(WIDTH), initial_indent=mark, subsequent_indent=" " * len(mark),
@@ -121,7 +121,7 @@ def lines(one, width=WIDTH):
     if any(one.top) and fits:
         out.insert(0, _over(one, shown))
     notes = ([one.note] if one.note else []) + (["--wide shows the other columns."] if set(hidden) & set(one.optional) else [])
-    return [*([one.title] if one.title else []), *out, *(_wrapped(" ".join(notes)) if notes else [])]
+    return [*([one.title] if one.title else []), *out, *(wrapped(" ".join(notes)) if notes else [])]
 
 
 def _constant(one):
