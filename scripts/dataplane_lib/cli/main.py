@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 from .. import files, paths, units
-from . import ab, advise, bisect, device, doctor, doctor_ci, history, match, matrix, options, own_job, parser, scale, selfcheck, status
+from . import ab, advise, bisect, doctor, doctor_ci, history, match, matrix, options, own_job, parser, scale, selfcheck, status
 from .execute import execute
+from .device import add as add_device
 from ..host import system
 from ..model import configuration, peers, studyfile
 from ..read import store
@@ -63,7 +64,7 @@ def commands():
     ab.add(out.add)
     matrix.add(out.add)
     match.add(out.add)
-    device.add(out.add)
+    add_device(out.add)
     bisect.add(out.add)
 
     out.group("read results")
