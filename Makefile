@@ -102,7 +102,7 @@ check-full: tests
 
 check-guest: all
 	@scripts/install-deps guest
-	@B=$(B) CHECK_GUEST=1 tests/run -j 2 guest
+	@B=$(B) CHECK_GUEST=1 tests/run guest
 
 # The tests' own needs come before what is built for them.
 ifneq ($(filter tests check check-full,$(MAKECMDGOALS)),)

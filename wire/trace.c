@@ -50,7 +50,7 @@ static int write_header(int fd, const char *program)
 
 /*
  * A new file, as somebody may have the old one mapped: of one that was cut off he would die.
- * What is no file, such as /dev/null, is left alone.
+ * Leave special files such as /dev/null alone.
  */
 static int create(const char *path)
 {

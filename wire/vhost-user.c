@@ -166,7 +166,7 @@ static void close_fds(struct vu_msg *msg, void (*discard)(int fd))
  * vu_recv_from - receive one whole message from a peer who is not trusted
  * @sock: connected socket
  * @msg: filled in; the caller takes its descriptors and discards the others
- * @timeout_ms: how long to wait for the whole message, negative for ever
+ * @timeout_ms: how long to wait for the whole message, negative for no limit
  * @discard: what to do with descriptors that are not wanted, instead of close(), which can take
  *	long
  *
@@ -207,7 +207,7 @@ static void just_close(int fd)
  * vu_recv - receive one whole message
  * @sock: connected socket
  * @msg: filled in; the caller takes its descriptors or calls vu_close_fds()
- * @timeout_ms: how long to wait for the whole message, negative for ever
+ * @timeout_ms: how long to wait for the whole message, negative for no limit
  *
  * On an error no descriptor is left open.
  *

@@ -103,6 +103,6 @@ int job_trace_begin(struct job *j)
 	}
 	if (ret)
 		glue_fail(j->td, -ret, "dp_trace: cannot write %s: %s", path,
-			  ret == -EINVAL ? "it is no file" : strerror(-ret));
+			  ret == -EINVAL ? "not a regular file" : strerror(-ret));
 	return ret;
 }

@@ -128,7 +128,7 @@ int vu_front_connect(struct vu_front *f, const char *path, int timeout_ms)
 	f->sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (f->sock < 0)
 		return -errno;
-	/* A full backlog or a stopped peer would otherwise block connect() and send() for ever. */
+	/* A full backlog or a stopped peer would otherwise block connect() and send() without end. */
 	setsockopt(f->sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	if (connect(f->sock, (struct sockaddr *)&addr, sizeof(addr)))
 		ret = errno == EAGAIN ? -ETIMEDOUT : -errno;

@@ -18,7 +18,7 @@
  * @last: the one that was queued last
  * @base: the job's io_us
  * @next: which was queued after each, and went into the same request; NULL at the end of a chain
- *	and for every io_u that is in none
+ *	and for every io_u outside of them
  * @merged: io_us that needed no request of their own
  *
  * As a block layer's plug does, a request is only ever compared with the last one.

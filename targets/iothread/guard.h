@@ -4,7 +4,7 @@
  * to it.
  *
  * Such a call is a write() to a call eventfd that does not block: the driver shares the file
- * description, fills the counter, clears O_NONBLOCK, and the write waits for ever. Nothing that
+ * description, fills the counter, clears O_NONBLOCK, and the write blocks without end. Nothing that
  * is as fast as write() can rule that out, as there is no moment between a look and the call in
  * which the driver could not do it. Measured on one machine, an eventfd that takes it: write()
  * 190 ns, io_uring with a registered eventfd 250 to 310 ns, Linux AIO with one (IOCB_FLAG_RESFD)

@@ -64,7 +64,7 @@ static void fade(struct poll_waits *w)
 
 /*
  * Poll from where waits begin to end to where nearly all have, if that is no longer than
- * allowed; else most polling would be in vain, and the thread sleeps at once.
+ * allowed; else most polling would find nothing, and the thread sleeps at once.
  */
 static void decide(const struct poll_policy *p, struct poll_waits *w)
 {

@@ -15,7 +15,7 @@ struct poll_policy;
  */
 #define POLL_POLICIES(POLICY) \
 	POLICY("off", "never", POLL_OFF, poll_off) \
-	POLICY("busy", "for ever", POLL_BUSY, poll_busy) \
+	POLICY("busy", "always", POLL_BUSY, poll_busy) \
 	POLICY("fixed", "a time", POLL_FIXED, poll_fixed) \
 	POLICY("fixed-1024", "the same with its clock read every 1024 passes", POLL_FIXED_1024, poll_fixed_1024) \
 	POLICY("adaptive", "QEMU up to 9", POLL_ADAPTIVE, poll_adaptive) \

@@ -12,7 +12,7 @@ _SYS = Path("/sys/devices/system/cpu")
 
 @dataclass
 class Pinning:
-    """CPU numbers, None where there is but one; REST is for everybody else.
+    """CPU numbers, None where there is only one; REST is for all other threads.
 
     Where WANTED is false nothing is pinned to them, only the distance between them is measured.
     """

@@ -21,12 +21,12 @@ PERCENTILES = [1.0, 50.0, 90.0, 95.0, 99.0, 99.9, 99.99]
 USUAL = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 # The directions of I/O whose figures are also told apart.
 DIRECTIONS = ("read", "write")
-# A percentile that fewer I/Os than this lie beyond is the story of those few.
+# A percentile with fewer samples than this above it depends on those few.
 FEWEST_BEYOND = 10
 
 
 def beyond(ios, p):
-    """How many of so many I/Os lie beyond the P-th percentile; 100000 have 10 beyond p99.99, not a hair less."""
+    """How many of so many I/Os are above the P-th percentile; 100000 have exactly 10 above p99.99."""
     return round(ios * (100 - p) / 100, 6)
 
 

@@ -59,7 +59,7 @@ def of_run(facts, cpus):
         figures["cpu_us_per_mib"] = (figures["target_us_per_io"] * figures["iops"] + fio) / figures["bw_mib"]
     busy = cpu.busy(taken, start, end)
     if "ended_s" in facts:
-        # Where fio's servers are, and on which CPUs, is not known: only the target's own CPU tells of others.
+        # The CPUs of fio's servers are unknown, so other load shows on the target's CPU only.
         busy = {c: v for c, v in busy.items() if cpus["pinned"] and c == cpus["target"]}
     foreign = 0.0 if threads is None else _foreign(busy, _fio_side(facts, figures), figures["target_cpu"], cpus)
     return figures, threads, foreign, values

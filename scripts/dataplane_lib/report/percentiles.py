@@ -13,7 +13,7 @@ from ..stats import pooled
 from ..errors import Refused
 from .percentiles_plot import TOLD
 
-# More curves than this cannot be told apart, nor can their table be read.
+# More curves than this overlap, and their table does not fit.
 MOST = 8
 _FEW = 6
 

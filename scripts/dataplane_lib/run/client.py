@@ -88,7 +88,7 @@ def ended(samples):
 
 
 def check_study(chosen):
-    """Refuse what cannot be told of jobs elsewhere."""
+    """Refuse what cannot be measured of jobs on other hosts."""
     if any(chosen.setup(arm).server.guest() for arm in chosen.arms()):
         raise Refused("--client: the job of a guest runs in the guest")
     if any(not jobfile.variables_of(job) & {"uri", "socket"} for job in chosen.jobs()):

@@ -31,7 +31,7 @@ _FLOOR = 0.5
 # The quantile that the spread of the arms' variances is held against: its middle for so many degrees of freedom, below that for fewer.
 _CAUTION, _FULL_GRID = 0.5, 30
 # What two modes may explain, in shares of studies; and how unlike two modes the runs of the noisier arms must be to be of one.
-_RARE, _ONE_MODE = 0.01, 0.3
+_RARE, _ONE_MODE = 0.01, 0.6
 
 
 @dataclass
