@@ -14,11 +14,11 @@
 
 /*
  * A wait that lasts longer, on a CPU that others want, is no shorter for being polled: to sleep and
- * to be woken takes a quarter of it, and leaves the CPU to who brings what is waited for.
+ * to be woken takes a quarter of it, and leaves the CPU to the thread that brings what is waited for.
  */
 #define CROWDED_POLL_NS		20000
 
-/* Somebody who passes by costs the first of these, a crowd soon the last. */
+/* A short disturbance costs the first of these; while the contention lasts it becomes the last. */
 #define REST_MIN_NS		1000000
 #define REST_MAX_NS		80000000
 
@@ -87,13 +87,13 @@ static bool rests(struct crowd *c, uint64_t now_ns, uint64_t poll_ns)
  * @now_ns: clock_ns()
  * @may_rest: the thread can sleep until what it waits for is there
  *
- * To be called every few microseconds of polling in vain when @c->crowded, and now and
- * then when not. A yield that lets somebody run counts as being switched away from, so the
+ * Call it every few microseconds of polling without success when @c->crowded, and now and
+ * then when not. A yield that lets another thread run counts as being switched away from, so the
  * same figure tells when the others have gone.
  *
  * A thread that yields keeps its share of the CPU, and one that has nobody to yield to keeps the
- * CPU from who is woken next: of a hundred of them, the one that all the others wait for gets a
- * hundredth. So whoever may sleep does in a wait that lasts, and for a while from the beginning of
+ * CPU from the thread that is woken next: of a hundred of them, the one that all the others wait for gets a
+ * hundredth. So a thread that may sleep does in a wait that lasts, and for a while from the beginning of
  * each. So does one of a real-time policy, later, as it keeps all of the CPU whatever it yields.
  * One that may not sleep needs a CPU of its own there.
  *

@@ -20,9 +20,9 @@
  * @rests: times it was told to sleep instead
  *
  * A thread that polls for what another thread does, on a CPU that this one needs, waits
- * for a whole time slice in vain. It finds out by being switched away from although it
+ * for a whole time slice. It finds out by being switched away from although it
  * never sleeps, and then lets others run instead of polling on. A real-time thread is not
- * switched away from: it lets others run when it has polled in vain for long.
+ * switched away from: it lets others run when it has polled for long without success.
  */
 struct crowd {
 	bool crowded;

@@ -19,7 +19,7 @@
 /* And what it leaves behind when it ends by itself. */
 #define LEFTOVERS_END_NS	UINT64_C(5000000000)
 
-/* How often to look who is left, in ms */
+/* How often to look which processes are left, in ms */
 #define FAMILY_LOOK_MS		20
 
 /* Signals come through a descriptor; threads started later inherit the mask. */
@@ -30,7 +30,7 @@ static int open_signals(void)
 	int fd;
 
 	sigemptyset(&set);
-	/* A terminal that is closed ends the target like others who ask for it, except under nohup. */
+	/* Closing the terminal ends the target, as other signals do, except under nohup. */
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGTERM);
@@ -234,7 +234,7 @@ static int save_stats(struct daemon *d)
 	return ret;
 }
 
-/* Whoever reads stderr may take his time: clients do not wait for that. */
+/* Write in the background: clients do not wait for a slow reader of stderr. */
 static void print_stats(struct daemon *d)
 {
 	char *text;

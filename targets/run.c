@@ -426,7 +426,7 @@ static bool tell(struct family *f, const struct process *p, int sig)
 {
 	if (sig != SIGKILL && contains(f->told, f->nr_told, p))
 		return true;
-	/* Somebody else's by now, such as sudo's: it is theirs to end. */
+	/* Not ours to signal any more, such as one that sudo has taken over: leave it alone. */
 	if (kill(p->id.pid, sig))
 		return false;
 	/* One that is not remembered gets its signal once more. */

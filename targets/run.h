@@ -69,7 +69,7 @@ struct family_member {
 
 /**
  * struct family - what has been started since family_init()
- * @before: children that were there already, which are somebody else's
+ * @before: children that were there already and are left alone
  * @nr_before: how many
  * @told: those that have been sent their signal
  * @nr_told: how many

@@ -224,7 +224,7 @@ static void submit(struct channel *c, struct blk_request *r)
 
 /*
  * The best set-up that this kernel knows. With IORING_SETUP_DEFER_TASKRUN, completions do not
- * wake who sleeps on the ring's descriptor (seen with Linux 6.18).
+ * wake a thread that sleeps on the ring's descriptor (seen with Linux 6.18).
  */
 static int set_up_ring(struct uring *u)
 {

@@ -316,7 +316,7 @@ struct pool *channel_pool(struct channel *c)
 		return &c->pool;
 	if (pool_start(&c->pool, c->it, &c->config.pool))
 		return NULL;
-	/* pairs with the acquire of who reports statistics, in another thread */
+	/* pairs with the acquire in workers_json() of daemon.c, in another thread */
 	atomic_store_explicit(&c->has_pool, true, memory_order_release);
 	return &c->pool;
 }

@@ -8,7 +8,7 @@
 #include "targets/iothread/iothread.h"
 #include "wire/trace-probe.h"
 
-/* Whoever asked for the end of things waits so long for service times that are not over, in ns. */
+/* At the end of a target or a connection, service times are waited for this long, in ns. */
 #define CHANNEL_PATIENCE_NS	UINT64_C(2000000000)
 
 /**

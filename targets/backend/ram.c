@@ -11,7 +11,7 @@
 /* Taken at a time: small enough to look up in between, and whole huge pages. */
 #define WARM_BYTES	(UINT64_C(64) << 20)
 
-/* After so long somebody may want to know what is going on. */
+/* Report what is going on if taking the memory lasts longer than this. */
 #define WARM_SILENT_NS	1000000000
 
 /* A target holds its signals back; one that ends it must not wait for gigabytes. */

@@ -103,7 +103,7 @@ struct slice {
  * @done: called in the channel's iothread, unless channel_submit() said that it is done
  *
  * The submitter owns the memory and fills in the above. The rest belongs to the channel
- * and to whoever carries the request out.
+ * and to the code that carries the request out.
  */
 struct blk_request {
 	struct backend *backend;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "targets/iothread/guard.h"
 
-/* Does nothing by default where it arrives too late, or is sent by somebody else. */
+/* Ignored by default, so it does no harm when it arrives late or comes from another process. */
 #define SIGNAL	SIGURG
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -12,7 +12,7 @@
  * microseconds. RWF_NOWAIT is for files with write_iter, which an eventfd has not.
  *
  * So the iothread marks when it is in such a call, which costs two stores, and a thread of its
- * own looks at the mark now and then. Who is found in the same call twice is interrupted by a
+ * own looks at the mark now and then. An iothread found in the same call twice is interrupted by a
  * signal, and from then on has to be careful, that is, to take the slower way that cannot wait.
  * In all its life an iothread can therefore be kept once by one peer, for GUARD_TICK_MS to twice
  * that, and an iothread whose peers behave pays nothing.
@@ -30,7 +30,7 @@
  * struct guard - where an iothread is
  * @entered: odd while it is in a guarded call
  * @careful: it was kept by a peer
- * @seen: what @entered was at the last look; the rest belongs to who looks
+ * @seen: what @entered was at the last look; the rest belongs to the thread that looks
  * @thread: the iothread
  * @next: list of those that are looked at
  * @users: peers because of which it is on that list
@@ -47,7 +47,7 @@ struct guard {
 /* Begin a guarded call, in its iothread; what it returns is for guard_leave(). */
 static inline unsigned int guard_enter(struct guard *g)
 {
-	/* relaxed: only this thread writes, and who looks wants no more than the number */
+	/* relaxed: only this thread writes, and the thread that looks wants no more than the number */
 	unsigned int entered = atomic_load_explicit(&g->entered, memory_order_relaxed) + 1;
 
 	atomic_store_explicit(&g->entered, entered, memory_order_relaxed);

@@ -51,7 +51,7 @@ void poll_policy_init(struct poll_policy *p, const struct poll_config *config)
 
 /* Its sources, and what of their descriptors wakes it */
 
-/* Who never sleeps needs no epoll, which a socket's sender would have to pay for. */
+/* A thread that never sleeps needs no epoll, which a socket's sender would have to pay for. */
 static bool watches(const struct iothread *it)
 {
 	return it->policy.ops != &poll_busy;

@@ -49,7 +49,7 @@ struct event_source_ops {
  * @events: what epoll said of the fd, for @ops->woken
  * @armed: notifications are on
  * @ready: found to have work in this turn of the loop
- * @it: who serves it, NULL for nobody
+ * @it: the iothread that serves it, or NULL
  * @index: place in @it->source
  * @active_ns: when it last had work, by the loop's clock
  * @window_ns: its own polling window, in the policies where it has one

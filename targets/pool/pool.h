@@ -58,7 +58,7 @@ enum pool_completion {
  * @completion: how the iothread learns that a worker is done
  * @idle_ns: how long a worker above @min_threads does nothing before it ends; 0 for POOL_IDLE_NS
  * @cpus: where workers run; empty for where the process's main thread may, for a worker
- *	that shared its iothread's only CPU would wait for the one who waits for it
+ *	that shared its iothread's only CPU would wait for the thread that waits for it
  * @trace: to write down when workers begin and end, or NULL
  */
 struct pool_config {

@@ -2,7 +2,7 @@
 /*
  * eventfd: an eventfd in semaphore mode, one count for each piece of work. How event loops
  * hand work to threads that wait for file descriptors, too; in no version of QEMU's pool.
- * At least a system call at either end of each piece of work, and a write wakes all who
+ * At least a system call at either end of each piece of work, and a write wakes all that
  * sleep in poll(), of whom one finds something to read.
  *
  * Wait:   no lock but the eventfd's own, in the kernel; the queue's is released.

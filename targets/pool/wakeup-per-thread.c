@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * per-thread: each worker has an event of its own, and whoever went to sleep last, whose
+ * per-thread: each worker has an event of its own, and the one that went to sleep last, whose
  * caches are warmest, is woken. Tried for QEMU and not taken, as it peaked highest but
  * oscillated: message id 89f3a9d3-c6e3-7538-3c61-118249f4a8da@redhat.com ("a QemuEvent
  * per thread"; the patch was never posted, so which thread it woke is not known).
@@ -37,7 +37,7 @@ static void own_wake(struct work_queue *q)
 		set_event(w);
 }
 
-/* Whoever chose this worker has taken it off the list. */
+/* A wake-up that chose this worker has taken it off the list. */
 static void leave_list(struct work_queue *q, struct pool_worker *w)
 {
 	for (struct pool_worker **at = &q->wake.idle_list; *at; at = &(*at)->next_idle) {

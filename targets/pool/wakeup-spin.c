@@ -5,7 +5,7 @@
  * with nothing to do sits on the CPU that the others need.
  *
  * Wait:   no lock; spins on a counter of work posted, which has a cache line of its own.
- * Signal: no lock; counted after the queue's lock is released, so that those who see it
+ * Signal: no lock; counted after the queue's lock is released, so that workers that see it
  *         find the lock free.
  */
 #include "base/cpu.h"

@@ -199,7 +199,7 @@ static inline struct timespec wakeup_deadline(uint64_t timeout_ns)
 
 /**
  * wakeup_slept - count a sleep
- * @w: who slept
+ * @w: the worker that slept
  * @woken: it was not the timeout that ended it
  */
 static inline void wakeup_slept(struct pool_worker *w, bool woken)
@@ -210,7 +210,7 @@ static inline void wakeup_slept(struct pool_worker *w, bool woken)
 }
 
 /**
- * events_choose - take one of those who sleep on the queue's counter for woken
+ * events_choose - take one of the workers that sleep on the queue's counter as woken
  * @q: the queue, locked
  *
  * One that has been woken needs it no more, though it may take long to come.
@@ -230,7 +230,7 @@ static inline bool events_choose(struct work_queue *q)
  * events_returned - a worker is back from its sleep on the queue's counter
  * @q: the queue, locked
  *
- * It need not be the one that was woken: whoever comes first takes that on, as it looks at
+ * It need not be the one that was woken: the first to come back counts as that one, as it looks at
  * the queue as well as any.
  */
 static inline void events_returned(struct work_queue *q)
@@ -259,7 +259,7 @@ static inline int futex_wait_until(atomic_uint *word, unsigned int value,
 }
 
 /**
- * futex_wake - wake those who sleep on a word
+ * futex_wake - wake threads that sleep on a word
  * @word: the word
  * @n: how many at the most
  */

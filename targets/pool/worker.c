@@ -36,7 +36,7 @@ static bool done_arm(struct event_source *s)
 
 static void done_disarm(struct event_source *s)
 {
-	/* A worker that misses it sends a notification nobody needs. */
+	/* A worker that does not see it in time sends one notification too many. */
 	atomic_store_explicit(&container_of(s, struct pool, source)->done->armed, false, memory_order_relaxed);
 }
 
