@@ -115,8 +115,10 @@ static double rate(int mode, unsigned int idle, double *looks_a_turn)
 	assert_int_equal(iothread_start(&it, 0, &any, &policy), 0);
 	iothread_call(&it, add_all, &nr);
 	iothread_call(&it, take_sample, &from);
-	usleep(ROUND_US);
-	iothread_call(&it, take_sample, &to);
+	do {
+		usleep(ROUND_US);
+		iothread_call(&it, take_sample, &to);
+	} while (to.served <= from.served);
 	iothread_call(&it, remove_all, &nr);
 	iothread_stop(&it);
 	assert_true(to.cpu_s > from.cpu_s);
