@@ -7,8 +7,8 @@
 #define LOOK_NS		10000000
 
 /*
- * A thread that shares its CPU with other busy ones is switched away from for every few ms of
- * CPU time that it gets. Where it has the CPU to itself, kernel threads do that far less often.
+ * The scheduler switches away from a thread that shares its CPU with other busy ones every few
+ * ms of CPU time. Where it has the CPU to itself, kernel threads do that far less often.
  */
 #define CPU_NS_PER_SWITCH	5000000
 
@@ -24,7 +24,7 @@
 
 /*
  * How long a real-time thread polls before it sleeps. What takes longer than that on another CPU
- * is little delayed by a wake-up; what waits for this CPU would else wait for ever.
+ * is little delayed by a wake-up; a thread that needs this CPU would otherwise never run.
  */
 #define REALTIME_POLL_NS	1000000
 
