@@ -217,7 +217,7 @@ static void test_work(void **state)
 	unsigned int nr = 0, at_once = 0;
 
 	(void)state;
-	for (unsigned int i = 1; i <= IDLE; i += 37) {
+	for (unsigned int i = 1; i <= IDLE; i += 133) {
 		struct look l = { .f = &fake[i] };
 
 		watch(1);
