@@ -34,7 +34,7 @@ def add(command):
         sub.add_argument(f"--{arm}", required=True, metavar="'ARM'", help=f"what is special about arm {arm.upper()}, see below (required)")
         sub.add_argument(f"--set-{arm}", metavar="CMD", help=f"shell command before every run of {arm.upper()} (default: none)")
     sub.add_argument("--restore", metavar="CMD",
-                     help="shell command after every run of an arm with a --set, failed and stopped ones too (default: none)")
+                     help="shell command after every run of an arm with --set-a or --set-b, failed and stopped ones too (default: none)")
     options.add_primary(sub, "iops, or that of --fail-if")
     sub.add_argument("--pairs", type=units.whole, default=10, metavar="N",
                      help="pairs of runs, an even number of 6 or more (default: %(default)s)")

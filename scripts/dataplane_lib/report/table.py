@@ -48,7 +48,8 @@ def _change(arm, key):
 def _span(arms, key):
     """'-4.5 to +12.4 %': the change of ARMS, from the lowest to the highest; one text where that is all there is."""
     known = [a for a in arms if shape.value(a, key) is not None]
-    texts = list(dict.fromkeys(_change(a, key) for a in sorted(known, key=lambda a: shape.value(a, key))))
+    # By the change: arms with other baselines may have larger figures and smaller changes, and so may medians of runs in pairs.
+    texts = list(dict.fromkeys(_change(a, key) for a in sorted(known, key=lambda a: (a["change"].get(key) or 0.0, shape.value(a, key)))))
     if len(texts) < 2:
         return texts[0] if texts else "-"
     return f"{texts[0].removesuffix(' %')} to {texts[-1]}"
