@@ -70,7 +70,7 @@ static int block(struct waiter *w, uint64_t timeout_ns)
 		w->waited_ns = clock_coarse_ns() - start;
 		if (ret)
 			break;
-		/* A call in vain, or a signal, ended the sleep: that gives no more time. */
+		/* A call that brought nothing, or a signal, ended the sleep: the deadline stays. */
 		if (w->waited_ns >= timeout_ns) {
 			ret = -ETIMEDOUT;
 			break;

@@ -485,7 +485,7 @@ static struct blk_extent piece_at(const struct backend *b, uint64_t pos, uint64_
 	return (struct blk_extent) { (hole < end ? hole : end) - pos, 0 };
 }
 
-/* Say where a range is allocated. What cannot be told, as on a block device, is data. */
+/* Say where a range is allocated. Where the file system cannot say, as on a block device, treat it as data. */
 static int file_block_status(struct backend *b, struct blk_request *r)
 {
 	uint64_t pos = r->offset, end = r->offset + r->len;

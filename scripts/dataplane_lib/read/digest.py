@@ -54,7 +54,7 @@ def _arm(arm, runs, histograms):
 
 
 def _few_beyond(histogram):
-    """The percentiles of HISTOGRAM that tell of single I/Os."""
+    """The percentiles of HISTOGRAM with too few samples above them."""
     ios = sum(histogram.values())
     return [p for p in metrics.PERCENTILES if p > 50 and metrics.beyond(ios, p) < metrics.FEWEST_BEYOND]
 

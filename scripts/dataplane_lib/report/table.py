@@ -48,7 +48,7 @@ def _change(arm, key):
 def _span(arms, key):
     """'-4.5 to +12.4 %': the change of ARMS, from the lowest to the highest; one text where that is all there is."""
     known = [a for a in arms if shape.value(a, key) is not None]
-    # By the change: arms with other baselines may have larger figures and smaller changes, and so may medians of runs in pairs.
+    # By the change, not the figure: a change comes from the rounds that both arms have, a figure from all of an arm's.
     texts = list(dict.fromkeys(_change(a, key) for a in sorted(known, key=lambda a: (a["change"].get(key) or 0.0, shape.value(a, key)))))
     if len(texts) < 2:
         return texts[0] if texts else "-"

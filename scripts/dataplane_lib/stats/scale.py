@@ -70,8 +70,8 @@ class Outcome:
 class _Thread:
     """A driver or an iothread. inbox: heap of (when it is visible, how many requests, queue)."""
 
-    def __init__(self, polls):
-        self.polls, self.inbox = polls, []
+    def __init__(self, polls, drives):
+        self.polls, self.drives, self.inbox = polls, drives, []
         self.state, self.busy, self.slice_end = "asleep", 0.0, 0.0
 
     def sees_work(self, now):
@@ -183,8 +183,8 @@ class _Simulation:
 
     def __init__(self, shape, costs):
         self.shape, self.costs = shape, costs
-        self.drivers = [_Thread(shape.driver_polls) for _ in range(shape.queues)]
-        self.devices = [_Thread(shape.device_polls) for _ in range(shape.iothreads)]
+        self.drivers = [_Thread(shape.driver_polls, True) for _ in range(shape.queues)]
+        self.devices = [_Thread(shape.device_polls, False) for _ in range(shape.iothreads)]
         self.host = _Host(shape.cpus, costs, self._work)
         self.host.threads = [*self.devices, *self.drivers]
         self.done, self.next_free, self.ceiling_time = 0, 0.0, 0.0
@@ -192,7 +192,7 @@ class _Simulation:
     def _work(self, thread, now):
         """What THREAD does next; returns how much CPU it takes. The effects are seen after that."""
         requests, queue = thread.take(now)
-        if thread in self.drivers:
+        if thread.drives:
             self.done += requests
             cost = requests * self.costs.driver
             other, seen = self.devices[queue % self.shape.iothreads], [(now + cost, requests)]
