@@ -22,7 +22,7 @@ _CACHE = (_HOME / "build" / "guest" if (_HOME / "Makefile").exists()
 # Debian's other kernels have virtio_pci as a module too.
 _MODULES = ("virtio_pci", "virtio_blk")
 # What modprobe in the guest finds
-_MODULES_ON_DEMAND = ("null_blk", "nbd", "ublk_drv", "vduse", "vhost_vdpa", "virtio_vdpa", "vfio_pci", "vfio_iommu_type1", "ext4")
+_MODULES_ON_DEMAND = ("null_blk", "nbd", "ublk_drv", "vduse", "vhost_vdpa", "virtio_vdpa", "vfio_pci", "vfio_iommu_type1")
 _PROGRAMS = (os.environ.get("FIO", "fio"), "blkdiscard")
 
 Image = namedtuple("Image", "kernel initramfs")
