@@ -11,8 +11,8 @@ from .errors import Failed, Unavailable
 FAILED, UNAVAILABLE = 1, 77
 
 _EPILOG = """\
-The commands are a shell script in which each SOCKET is a disk: the first /dev/vda, the
-next /dev/vdb. The shell is busybox, whose own commands come first; /usr/bin/fio and
+The commands are a shell script in which each SOCKET, and then each FILE of --disk, is a disk:
+the first /dev/vda, the next /dev/vdb. The shell is busybox, whose own commands come first; /usr/bin/fio and
 /usr/bin/blkdiscard are this host's. Without commands there is a shell. The exit status is that of the commands; 124 when the time was up, 125 when
 the guest ended without saying GUEST-RC, 77 when something it takes is missing here.
 
@@ -40,11 +40,21 @@ def _file(text):
     return here, there or f"/usr/bin/{os.path.basename(here)}"
 
 
+def _disk(text):
+    if not os.path.isfile(text):
+        raise argparse.ArgumentTypeError(f"'{text}': no such file")
+    return text
+
+
 def _parser():
     parser = _Parser(prog="guest", description="Boot a Linux guest with disks served over vhost-user, and run commands in it.", epilog=_EPILOG, allow_abbrev=False,
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--socket", action="append", default=[], metavar="PATH",
                         help="a vhost-user-blk device is served there; repeatable, also with the same")
+    parser.add_argument("--disk", action="append", default=[], type=_disk, metavar="FILE",
+                        help="a virtio-blk disk of QEMU's own, whose data is in FILE; repeatable")
+    parser.add_argument("--iommu", action="store_true",
+                        help="give the guest an IOMMU (Intel's, on a q35 machine), behind which the --disk ones are, for vfio-pci")
     parser.add_argument("--qemu", default=machine.QEMU, metavar="PROGRAM",
                         help="a name or a path (default %(default)s)")
     parser.add_argument("--queues", type=_count, default=1, metavar="N",
@@ -75,8 +85,8 @@ def main(argv):
         built = image.prepare()
         if args.prepare:
             return 0
-        return machine.boot(args.qemu, built, args.socket, args.queues, args.packed, args.cpus, args.memory,
-                            args.timeout, args.reboot, " ".join(args.commands) or "exec sh", args.file)
+        return machine.boot(args.qemu, built, args.socket, args.disk, args.iommu, args.queues, args.packed, args.cpus,
+                            args.memory, args.timeout, args.reboot, " ".join(args.commands) or "exec sh", args.file)
     except Unavailable as err:
         print(f"guest: {err}", file=sys.stderr)
         return UNAVAILABLE

@@ -24,20 +24,23 @@ _KVM_PATIENCE = 30
 _RC = re.compile(rb"^GUEST-RC=(\d+)$", re.MULTILINE)
 
 
-def boot(qemu, built, sockets, queues, packed, cpus, memory, timeout, reboot, script, extra):
+def boot(qemu, built, sockets, files, iommu, queues, packed, cpus, memory, timeout, reboot, script, extra):
     """Boot the Image BUILT with the program QEMU, show its console, and return the exit status.
 
-    SOCKETS are disks of QUEUES virtqueues, PACKED or not; MEMORY is in MiB, TIMEOUT in
+    SOCKETS, then FILES, are disks of QUEUES virtqueues, PACKED or not, and the FILES are behind an IOMMU
+    if there is one; MEMORY is in MiB, TIMEOUT in
     seconds, SCRIPT what to run, EXTRA more files for the guest, as commands_archive()
     takes them. The guest may REBOOT, or else ends when it does.
     """
     if not shutil.which(qemu):
         raise Unavailable(f"{qemu} is not installed: scripts/install-deps guest")
     with initramfs(built, script, extra) as file:
-        argv = [qemu, *arguments(built.kernel, file, cpus, memory, "tcg"), "-serial", "stdio",
+        argv = [qemu, *arguments(built.kernel, file, cpus, memory, "tcg", iommu), "-serial", "stdio",
                 *([] if reboot else ["-no-reboot"])]
         for number, path in enumerate(sockets):
             argv += disks.vhost_user(number, path, reconnect(qemu), queues, packed)
+        for number, path in enumerate(files):
+            argv += disks.virtio_file(number, path, iommu, queues, packed)
         return _watch(argv, timeout)
 
 
@@ -52,17 +55,19 @@ def initramfs(built, script, extra=()):
         yield file.name
 
 
-def arguments(kernel, initramfs_path, cpus, memory, accel):
+def arguments(kernel, initramfs_path, cpus, memory, accel, iommu=False):
     """QEMU's arguments but for the disks and the console, which is the guest's first serial port.
 
-    ACCEL is kvm or tcg. The memory, in MiB, is shared, as the process of a vhost-user device maps it.
+    ACCEL is kvm or tcg; with IOMMU there is Intel's. The memory, in MiB, is shared, as the process of a vhost-user device maps it.
     """
     processor = {"tcg": ["-accel", "tcg,thread=multi", "-cpu", "max"],
                  "kvm": ["-accel", "kvm", "-cpu", "host"]}[accel]
-    return [*processor, "-smp", str(cpus), "-m", f"{memory}M",
+    machine = ["-machine", "q35", "-device", "intel-iommu,device-iotlb=on"] if iommu else []
+    words = "console=ttyS0 panic=-1 quiet" + (" intel_iommu=on" if iommu else "")
+    return [*processor, *machine, "-smp", str(cpus), "-m", f"{memory}M",
             "-object", f"memory-backend-memfd,id=mem,size={memory}M,share=on",
             "-numa", "node,memdev=mem", "-nodefaults", "-no-user-config", "-display", "none",
-            "-kernel", str(kernel), "-initrd", initramfs_path, "-append", "console=ttyS0 panic=-1 quiet"]
+            "-kernel", str(kernel), "-initrd", initramfs_path, "-append", words]
 
 
 @functools.cache
