@@ -9,7 +9,7 @@
  * struct job_options - options that every engine with a peer has, at the head of its own
  * @pad: fio's own: an option must not be at offset 0
  * @wait_mode: enum wait_mode
- * @wait_poll_max_ns: longest polling window of WAIT_ADAPTIVE
+ * @wait_poll_max_ns: longest polling window of WAIT_ADAPTIVE and WAIT_HYBRID
  * @stuck_timeout: seconds after which a request counts as lost
  * @dp_stats: prefix of the files with what the engine counted
  * @dp_trace: prefix of the files with what happened to requests
@@ -41,6 +41,8 @@ struct job_options {
 		  .help = "Look over and over; sleep only if many others want the CPU" }, \
 		{ .ival = "adaptive", .oval = WAIT_ADAPTIVE, \
 		  .help = "Poll for a while, then sleep; the while adapts as QEMU's does" }, \
+		{ .ival = "hybrid", .oval = WAIT_HYBRID, \
+		  .help = "Sleep for most of the usual wait, then poll, then sleep" }, \
 	}, \
 	OPTION_LISTED, \
 }, { \
@@ -48,7 +50,7 @@ struct job_options {
 	.lname	= "Longest polling window", \
 	.type	= FIO_OPT_ULL, \
 	JOB_OPTION(wait_poll_max_ns), \
-	.help	= "wait_mode=adaptive: the longest it may poll before it sleeps, in ns", \
+	.help	= "wait_mode=adaptive, hybrid: the longest it may poll before it sleeps, in ns", \
 	.def	= "32768", \
 	OPTION_LISTED, \
 }

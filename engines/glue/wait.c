@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <errno.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include "base/clock.h"
 #include "engines/glue/wait.h"
 
 /* How often a job that never sleeps makes sure that its peer still lives. */
 #define PEER_CHECK_NS	10000000
+
+/* A wait of WAIT_HYBRID as long as this is late: see waiter_wait(). */
+#define HYBRID_LATE_NS	1000000
 
 /* A thread that shares its CPU looks at the clock more often, as it does to yield. */
 static void choose_looks(struct waiter *w)
@@ -19,8 +23,8 @@ static void choose_looks(struct waiter *w)
 /**
  * waiter_init - set a job's way of waiting up
  * @w: filled in
- * @mode: spin, poll, block or adaptive
- * @max_ns: longest polling window of WAIT_ADAPTIVE, in ns
+ * @mode: spin, poll, block, adaptive or hybrid
+ * @max_ns: longest polling window of WAIT_ADAPTIVE and WAIT_HYBRID, in ns
  * @ops: the engine's
  * @j: their argument; what it waits for is there already
  * @trace: where to write sleeps down, NULL for nowhere
@@ -34,9 +38,14 @@ void waiter_init(struct waiter *w, enum wait_mode mode, uint64_t max_ns, const s
 		.ops = ops,
 		.job = j,
 		.window = { .max_ns = max_ns, .grow = 2 },
+		.forecast = { .window_ns = max_ns },
+		.late_ns = FORECAST_LATE_NS,
 		.trace = trace,
 	};
 	choose_looks(w);
+	/* The default, 50 us, is as long as the waits are that a forecast is made of. */
+	if (mode == WAIT_HYBRID)
+		prctl(PR_SET_TIMERSLACK, 1);
 	if (ops->after_sleep)
 		ops->after_sleep(j);
 }
@@ -125,8 +134,8 @@ static int spin(struct waiter *w, uint64_t timeout_ns)
 	}
 }
 
-/* Poll for the window that began at @start; returns as wait_ops.look(). */
-static int spin_window(struct waiter *w, uint64_t start)
+/* Poll for @window_ns from @start on; returns as wait_ops.look(). */
+static int spin_window(struct waiter *w, uint64_t start, uint64_t window_ns)
 {
 	uint64_t now;
 	int ret;
@@ -135,7 +144,7 @@ static int spin_window(struct waiter *w, uint64_t start)
 		ret = w->ops->look(w->job);
 		now = clock_ns();
 		cpu_relax();
-	} while (!ret && now - start < w->window.ns);
+	} while (!ret && now - start < window_ns);
 	w->stats.poll_ns += now - start;
 	w->stats.polls += ret > 0;
 	return ret;
@@ -151,7 +160,7 @@ static int adapt(struct waiter *w, uint64_t timeout_ns)
 
 	start = clock_ns();
 	if (w->window.ns) {
-		came = spin_window(w, start);
+		came = spin_window(w, start, w->window.ns);
 		backoff_note(&w->backoff, came > 0);
 	}
 	if (came < 0)
@@ -160,6 +169,49 @@ static int adapt(struct waiter *w, uint64_t timeout_ns)
 		ret = block(w, timeout_ns);
 	poll_window_update(&w->window, clock_ns() - start);
 	return ret;
+}
+
+/* Sleep for @ns, or until something comes; returns as wait_ops.look(). */
+static int nap(struct waiter *w, uint64_t ns)
+{
+	uint64_t start = clock_ns();
+	int ret = w->ops->before_sleep(w->job);
+
+	if (!ret)
+		ret = sleep_for(w, ns);
+	if (ret == -ETIMEDOUT) {
+		w->late_ns = wait_late_learn(w->late_ns, ns, clock_ns() - start);
+		ret = 0;
+	}
+	if (w->ops->after_sleep)
+		w->ops->after_sleep(w->job);
+	return ret;
+}
+
+/* Sleep for as long as waits have always lasted, then poll until nearly all of them are over, then sleep. */
+static int sleep_and_poll(struct waiter *w, uint64_t timeout_ns)
+{
+	const struct wait_forecast *f = &w->forecast;
+	uint64_t start = clock_ns(), now = start;
+	bool polls = f->window_ns && !backoff_skips(&w->backoff);
+	int ret = 0;
+
+	if (polls && f->sleep_ns && f->sleep_ns < timeout_ns) {
+		ret = nap(w, f->sleep_ns);
+		now = clock_ns();
+	}
+	if (polls && !ret) {
+		ret = spin_window(w, now, f->window_ns);
+		backoff_note(&w->backoff, ret > 0);
+		now = clock_ns();
+	}
+	if (!ret && now - start < timeout_ns)
+		ret = block(w, timeout_ns - (now - start));
+	else if (!ret)
+		ret = -ETIMEDOUT;
+	w->waited_ns = clock_ns() - start;
+	wait_forecast_learn(&w->forecast, w->waited_ns, w->window.max_ns, w->late_ns);
+	return ret < 0 ? ret : w->waited_ns >= HYBRID_LATE_NS;
 }
 
 /**
@@ -173,5 +225,7 @@ int waiter_wait_long(struct waiter *w, uint64_t timeout_ns)
 {
 	if (w->polls)
 		return spin(w, timeout_ns);
+	if (w->mode == WAIT_HYBRID)
+		return sleep_and_poll(w, timeout_ns);
 	return w->mode == WAIT_ADAPTIVE ? adapt(w, timeout_ns) : block(w, timeout_ns);
 }

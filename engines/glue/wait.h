@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "base/crowd.h"
 #include "base/poll-window.h"
+#include "base/wait-forecast.h"
 #include "engines/glue/backoff.h"
 #include "wire/trace.h"
 
@@ -20,6 +21,7 @@ enum wait_mode {
 	WAIT_POLL,
 	WAIT_BLOCK,
 	WAIT_ADAPTIVE,
+	WAIT_HYBRID,
 };
 
 /* As in job files. */
@@ -30,6 +32,7 @@ static inline const char *wait_mode_name(enum wait_mode mode)
 		[WAIT_POLL] = "poll",
 		[WAIT_BLOCK] = "block",
 		[WAIT_ADAPTIVE] = "adaptive",
+		[WAIT_HYBRID] = "hybrid",
 	};
 
 	return names[mode];
@@ -83,13 +86,15 @@ struct wait_stats {
 
 /**
  * struct waiter - a job's way of waiting
- * @mode: spin, poll, block or adaptive
+ * @mode: spin, poll, block, adaptive or hybrid
  * @polls: @mode is one that polls until something comes
  * @looks: how many looks come first in the next wait
  * @ops: the engine's
  * @job: their argument
- * @window: polling window of WAIT_ADAPTIVE
- * @backoff: whether polling in it is of use
+ * @window: polling window of WAIT_ADAPTIVE; its limit is also WAIT_HYBRID's
+ * @forecast: sleep and polling window of WAIT_HYBRID
+ * @late_ns: how late its sleeps end, smoothed
+ * @backoff: whether polling in a window is of use
  * @checked_ns: when the peer was last looked at
  * @waited_ns: how long the last long wait took, in ns
  * @crowd: whether a job that polls has its CPU to itself
@@ -102,6 +107,8 @@ struct waiter {
 	const struct wait_ops *ops;
 	struct job *job;
 	struct poll_window window;
+	struct wait_forecast forecast;
+	uint64_t late_ns;
 	struct backoff backoff;
 	uint64_t checked_ns;
 	uint64_t waited_ns;

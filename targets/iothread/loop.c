@@ -271,7 +271,7 @@ static void sleep_phase(struct iothread *it)
  */
 static bool nap(struct iothread *it)
 {
-	uint64_t start = clock_ns(), gone = start - it->now, late;
+	uint64_t start = clock_ns(), gone = start - it->now;
 	uint64_t ns = it->policy.sleep_ns > gone ? it->policy.sleep_ns - gone : 0;
 	const struct timespec timeout = ns_timespec(ns);
 	struct epoll_event ev[EVENTS_MAX];
@@ -286,10 +286,8 @@ static bool nap(struct iothread *it)
 		counter_add(&it->stats.wakeups, 1);
 		return hand_out(it, ev, n);
 	}
-	if (!n) {
-		late = it->now - start > ns ? it->now - start - ns : 0;
-		it->policy.late_ns += late / 8 - it->policy.late_ns / 8;
-	}
+	if (!n)
+		it->policy.late_ns = wait_late_learn(it->policy.late_ns, ns, it->now - start);
 	return false;
 }
 

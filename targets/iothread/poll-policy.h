@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/poll-window.h"
+#include "base/wait-forecast.h"
 
 struct event_source;
 struct poll_policy;
@@ -86,25 +87,6 @@ struct poll_policy_ops {
 		      uint64_t waited_ns);
 };
 
-/* Of POLL_HYBRID: octaves of waits from 1 us on, in eight buckets each, one below and one above */
-#define POLL_WAITS_FIRST	10
-#define POLL_WAITS_OCTAVES	20
-#define POLL_WAITS_BUCKETS	(2 + 8 * POLL_WAITS_OCTAVES)
-
-/**
- * struct poll_waits - what POLL_HYBRID knows of one kind of waits
- * @count: waits by their length, old ones with less weight
- * @total: sum of these
- * @sleep_ns: how long to sleep in the next one
- * @window_ns: how long to poll after that
- */
-struct poll_waits {
-	uint32_t count[POLL_WAITS_BUCKETS];
-	uint32_t total;
-	uint64_t sleep_ns;
-	uint64_t window_ns;
-};
-
 /**
  * struct poll_policy - how long an iothread polls before it sleeps, and which sources
  * @ops: which policy (docs/poll-policies.md)
@@ -139,8 +121,8 @@ struct poll_policy {
 	bool clocked;
 	bool begins;
 	bool learns;
-	struct poll_waits waits[2];
-	struct poll_waits *waiting;
+	struct wait_forecast waits[2];
+	struct wait_forecast *waiting;
 };
 
 #define DECLARE_POLICY(name, what, mode, ops)	extern const struct poll_policy_ops ops;

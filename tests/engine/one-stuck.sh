@@ -8,7 +8,7 @@
 cleanup_fn kill $!
 wait_for 10 test -S forgetful || { cat device.err >&2; fail "the device does not start"; }
 socket=$PWD/forgetful
-for mode in block adaptive poll; do
+for mode in block adaptive hybrid poll; do
 	FIO_TIMEOUT=40 fio_fails 'for 3 s (stuck_timeout)' --stuck_timeout=3 --wait_mode=$mode --name=job --rw=randread --bs=4k \
 		--iodepth=3 --time_based --runtime=300
 	holds fio.json "jobs[0]['error'] == 110" "jobs[0]['read']['total_ios'] > 5"

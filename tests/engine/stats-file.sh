@@ -5,7 +5,7 @@
 
 counts()
 {
-	local modes=(block poll adaptive) mode file files
+	local modes=(block poll adaptive hybrid) mode file files
 	local sent="d['notifications']['sent'] + d['notifications']['suppressed']" own="d['notifications']['received'] == 0 or d['sleeps'] > 0"
 	rm -f ./*.json
 	case $ENGINE in
@@ -22,7 +22,7 @@ counts()
 		[ "$files" = "$mode.a_b.1.json $mode.c.2.json $mode.c.3.json" ] || fail "the files are $files"
 		for file in $files; do
 			holds "$file" "d['engine'] == 'dataplane-$ENGINE'" "d['wait_mode'] == '$mode'" "$sent == total(d['batch'])" "$own" \
-				"d['sleeps'] == 0 or d['yields'] or '$mode' in ('block', 'adaptive')" "d['polls'] == 0 or '$mode' != 'block'"
+				"d['sleeps'] == 0 or d['yields'] or '$mode' in ('block', 'adaptive', 'hybrid')" "d['polls'] == 0 or '$mode' != 'block'"
 		done
 		holds fio.json "jobs[1]['trim']['total_ios'] == 1024"
 		# Each trim of these jobs is a batch of its own, and too small to be sent in parts.

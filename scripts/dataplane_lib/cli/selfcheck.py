@@ -42,13 +42,13 @@ def _shown(words):
 
 _FILE = "--backend file:$file --aio"
 _PAIRS = (
-    *(Pair("vhost-user-blk", f"--socket=$socket --wait_mode={mode}", _VHOST) for mode in ("block", "poll", "adaptive")),
+    *(Pair("vhost-user-blk", f"--socket=$socket --wait_mode={mode}", _VHOST) for mode in ("block", "poll", "adaptive", "hybrid")),
     Pair("vhost-user-blk", "--socket=$socket --packed=1", _VHOST),
     *(Pair("vhost-user-blk", "--socket=$socket", _VHOST, f"{_FILE} {aio}") for aio in ("threads", "io_uring", "inline", "native --direct")),
     Pair("virtio-poll", "--transport=vhost-user --socket=$socket", _VHOST),
     Pair("virtio-poll", "--target='--backend ram --size 4M'"),
     *(Pair("nbd", f"--uri=$uri --datapath={path}", _NBD) for path in ("direct", "libnbd")),
-    *(Pair("nbd", f"--uri=$uri --wait_mode={mode}", _NBD) for mode in ("poll", "adaptive")),
+    *(Pair("nbd", f"--uri=$uri --wait_mode={mode}", _NBD) for mode in ("poll", "adaptive", "hybrid")),
     *(Pair("nbd", "--uri=$uri", _NBD, f"{_FILE} {aio}") for aio in ("threads", "io_uring")),
 )
 
