@@ -3,8 +3,8 @@
 #include "engines/virtio/transport.h"
 
 /*
- * fio engine for polled virtio: the same driver, but no notification is ever asked for and
- * every wait is a spin. By default the device is inside fio, so a job needs no daemon.
+ * fio engine for polled virtio: the same driver, but unless wait_mode= says otherwise no
+ * notification is ever asked for and every wait is a spin. By default the device is inside fio, so a job needs no daemon.
  */
 
 static struct fio_option options[] = {
@@ -32,6 +32,10 @@ static struct fio_option options[] = {
 		OPTION_LISTED,
 	},
 	VIRTIO_OPTION_SOCKET,
+	JOB_OPTIONS_WAIT_BY("spin", {
+		.ival = "spin", .oval = WAIT_SPIN,
+		.help = "Look over and over, and never sleep",
+	},),
 	VIRTIO_OPTIONS_COMMON,
 	JOB_OPTIONS,
 	{

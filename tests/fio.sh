@@ -25,18 +25,14 @@ run_fio()
 		>fio.err 2>&1
 }
 
-# engine_words ARG...: into $words, with the engine before them, and without what
-# it has no use for
+# engine_words ARG...: into $words, with the engine before them
 engine_words()
 {
-	local word
 	words=(--ioengine="$engine")
 	[ "$ENGINE" != virtio-poll ] || words+=(--transport=vhost-user)
 	[[ $ENGINE != nbd || -z ${uri-} ]] || words+=(--uri="$uri")
 	[ -z "${socket-}" ] || words+=(--socket="$socket")
-	for word; do
-		[[ $ENGINE == virtio-poll && $word == --wait_mode=* ]] || words+=("$word")
-	done
+	words+=("$@")
 }
 
 # each_engine COMMAND TARGET-ARG...: COMMAND with one engine after another of $ENGINES (all of them), $ENGINE,

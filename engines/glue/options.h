@@ -27,14 +27,16 @@ struct job_options {
 #define JOB_OPTION(member)	.off1 = offsetof(struct job_options, member)
 #define OPTION_LISTED		.category = FIO_OPT_C_ENGINE, .group = FIO_OPT_G_INVALID
 
-#define JOB_OPTIONS_WAIT { \
+/* @standard: the mode of a job that names none; after it what else posval lists, first */
+#define JOB_OPTIONS_WAIT_BY(standard, ...) { \
 	.name	= "wait_mode", \
 	.lname	= "How to wait", \
 	.type	= FIO_OPT_STR, \
 	JOB_OPTION(wait_mode), \
 	.help	= "How to wait for completions", \
-	.def	= "block", \
+	.def	= standard, \
 	.posval	= { \
+		__VA_ARGS__ \
 		{ .ival = "block", .oval = WAIT_BLOCK, \
 		  .help = "Sleep until the device calls or the server sends" }, \
 		{ .ival = "poll", .oval = WAIT_POLL, \
@@ -54,6 +56,8 @@ struct job_options {
 	.def	= "32768", \
 	OPTION_LISTED, \
 }
+
+#define JOB_OPTIONS_WAIT	JOB_OPTIONS_WAIT_BY("block",)
 
 #define JOB_OPTIONS { \
 	.name	= "stuck_timeout", \
