@@ -81,16 +81,25 @@ const char *__tsan_default_suppressions(void)
 }
 #endif
 
+/* A copy asks for a few lines at a time, and each comes from far away. */
+#define COPY_AHEAD	4096
+#define CACHE_LINE	64
+
 static void ram_read(struct backend *b, const struct blk_request *r)
 {
 	const char *from = b->mem + r->offset;
 
 	for (unsigned int i = 0; i < r->nr_iov; i++) {
-		memcpy(r->iov[i].iov_base, from, r->iov[i].iov_len);
-		from += r->iov[i].iov_len;
+		size_t len = r->iov[i].iov_len;
+
+		for (size_t at = 0; at < len && at < COPY_AHEAD; at += CACHE_LINE)
+			__builtin_prefetch(from + at);
+		memcpy(r->iov[i].iov_base, from, len);
+		from += len;
 	}
 }
 
+/* Stores of whole lines fetch nothing, so that prefetching them costs half as much again. */
 static void ram_write(struct backend *b, const struct blk_request *r)
 {
 	char *to = b->mem + r->offset;
