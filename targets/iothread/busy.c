@@ -4,8 +4,10 @@
  * pass would be most of a request's time. So those that have been idle for HOT_NS are cold: a pass
  * looks at all others, and at a few of these, in turn. A cold source is looked at
  *
- * - within 2 x COLD_PASSES passes, which is what counts while the thread has nothing to do;
- * - within 4 x COLD_NS, plus one turn, however long the turns of the others are.
+ * - in turn, COLD_LOOKS of them a pass, which is what counts while the thread has nothing to do;
+ * - within 4 periods, plus one turn, however long the turns of the others are. A period is as long
+ *   as COLD_EACH_NS for each of them, and COLD_NS at least: the more there are, the longer a look
+ *   at all of them takes, and the smaller the part of the time that it may have.
  *
  * It is half of that while no source becomes hot or cold: one that does may send another one from
  * where its turn was next to where its turn has been.
@@ -27,8 +29,9 @@
 
 #define FEW_SOURCES		8
 #define HOT_NS			2000000
-#define COLD_PASSES		32
+#define COLD_LOOKS		2
 #define COLD_NS			16384
+#define COLD_EACH_NS		256
 
 /**
  * iothread_count_polling - bring the time spent polling for ever up to date
@@ -112,25 +115,14 @@ static bool look_at_cold(struct iothread *it, unsigned int nr)
 	return found;
 }
 
-/* In each pass */
-static bool look_at_some_cold(struct iothread *it)
-{
-	unsigned int cold = it->nr_polled - it->nr_hot;
-	unsigned int some = (cold + COLD_PASSES - 1) / COLD_PASSES;
-
-	if (some < FEW_SOURCES)
-		some = cold < FEW_SOURCES ? cold : FEW_SOURCES;
-	return look_at_cold(it, some);
-}
-
 /* Once a turn: those that a whole period of passes has left out */
 static bool look_at_late_cold(struct iothread *it)
 {
-	unsigned int cold = it->nr_polled - it->nr_hot;
+	uint64_t cold = it->nr_polled - it->nr_hot;
 	bool found = false;
 
 	it->now = clock_ns();
-	if (it->now - it->cold_ns < COLD_NS)
+	if (it->now - it->cold_ns < COLD_NS || it->now - it->cold_ns < cold * COLD_EACH_NS)
 		return false;
 	if (it->looked_cold < cold)
 		found = look_at_cold(it, cold - it->looked_cold);
@@ -153,7 +145,7 @@ static bool one_pass(struct iothread *it)
 	bool found = look_at_hot(it);
 
 	if (it->nr_hot < it->nr_polled)
-		found |= look_at_some_cold(it);
+		found |= look_at_cold(it, COLD_LOOKS);
 	return found;
 }
 

@@ -17,8 +17,9 @@
 #include "targets/iothread/iothread.h"
 
 #define IDLE		400
-#define PASSES		64	/* twice COLD_PASSES of busy.c, as calls make the source of calls hot */
-#define PERIOD_NS	16384	/* its COLD_NS */
+#define LOOKS		2		/* COLD_LOOKS of busy.c */
+#define PASSES		(2 * (IDLE + 1) / LOOKS)	/* two rounds, as calls make the source of calls hot */
+#define PERIOD_NS	(IDLE * 256)	/* its COLD_EACH_NS for each */
 
 struct fake {
 	struct event_source source;
@@ -165,7 +166,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* It would be 400 looks a pass; 13 are a round in 32 passes. Periods add a round each, at most. */
+/* It would be 400 looks a pass. Periods add a round each, at most. */
 static void test_passes(void **state)
 {
 	struct figures f;
@@ -173,7 +174,7 @@ static void test_passes(void **state)
 	(void)state;
 	f = watch(20000);
 	assert_true(f.longest <= PASSES);
-	assert_true(f.looks <= f.passes * 13 + (f.ns / PERIOD_NS + 2) * (IDLE + 1));
+	assert_true(f.looks <= f.passes * LOOKS + (f.ns / PERIOD_NS + 2) * (IDLE + 1));
 	assert_true(f.looks >= f.passes / PASSES * IDLE);
 }
 
