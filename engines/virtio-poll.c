@@ -20,6 +20,8 @@ static struct fio_option options[] = {
 			  .help = "In fio itself, on a thread of each job" },
 			{ .ival = "vhost-user", .oval = VIA_VHOST_USER,
 			  .help = "In another process, at socket=" },
+			{ .ival = "vfio-pci", .oval = VIA_VFIO_PCI,
+			  .help = "A virtio-blk device on PCI, at device=, which 'dataplane bind' has given to vfio-pci" },
 		},
 		OPTION_LISTED,
 	},
@@ -32,6 +34,14 @@ static struct fio_option options[] = {
 		OPTION_LISTED,
 	},
 	VIRTIO_OPTION_SOCKET,
+	{
+		.name	= "device",
+		.lname	= "Device",
+		.type	= FIO_OPT_STR_STORE,
+		VIRTIO_OPTION(device),
+		.help	= "transport=vfio-pci: PCI address of the device, such as 0000:00:04.0",
+		OPTION_LISTED,
+	},
 	JOB_OPTIONS_WAIT_BY("spin", {
 		.ival = "spin", .oval = WAIT_SPIN,
 		.help = "Look over and over, and never sleep",
@@ -46,6 +56,7 @@ static struct fio_option options[] = {
 const struct virtio_transport *const virtio_transports[] = {
 	[VIA_VHOST_USER] = &via_vhost_user,
 	[VIA_EMBEDDED] = &via_embedded,
+	[VIA_VFIO_PCI] = &via_vfio,
 };
 
 __attribute__((visibility("default"))) struct ioengine_ops ioengine = {

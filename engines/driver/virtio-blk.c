@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <linux/virtio_config.h>
 #include "base/fd.h"
+#include "base/mmio.h"
 #include "engines/driver/trace.h"
 #include "engines/driver/virtio-blk.h"
 
@@ -382,6 +383,10 @@ static int kick(struct blk_queue *q)
 	q->stats.kicks++;
 	PROBE1(kicked, IN_MEM(q->number));
 	trace_batch(q->trace, TRACE_KICK, q->number, 0);
+	if (q->doorbell) {
+		mmio_write16(q->doorbell, q->number);
+		return 0;
+	}
 	ret = eventfd_signal(q->kick_fd);
 	/* EAGAIN: the counter is full of kicks not taken yet, so one is pending anyway. */
 	return ret == -EAGAIN ? 0 : ret;

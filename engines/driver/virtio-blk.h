@@ -14,7 +14,7 @@
 
 /*
  * A virtio-blk driver that knows no transport: it is given memory the device can
- * reach, what was negotiated, and two eventfds.
+ * reach, what was negotiated, and an eventfd or a register to kick the device by.
  */
 
 /* Configuration fields this driver reads; a device may refuse to be asked for more. */
@@ -127,6 +127,7 @@ struct blk_stats {
  * @indirect: requests go through indirect tables
  * @owns_chain: each slot owns VQ_CHAIN descriptors of a split ring, named by the first
  * @kick_fd: eventfd of the device
+ * @doorbell: where @number is stored as a kick, instead; NULL without; the user's to set
  * @age: a coarse clock for finding stuck requests, advanced by the user
  * @trace: where to write down what happens, NULL for nowhere; the user's to set
  * @number: what the queue is called there; the user's to set
@@ -145,6 +146,7 @@ struct blk_queue {
 	bool indirect;
 	bool owns_chain;
 	int kick_fd;
+	volatile void *doorbell;
 	uint32_t age;
 	uint16_t number;
 	struct trace_ring *trace;

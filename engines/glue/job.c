@@ -90,7 +90,7 @@ void job_die(struct job *j, int err)
 	else if (err == EPROTO && j->fault)
 		glue_fail(j->td, err, "%s breaks the protocol: %s", j->peer, j->fault);
 	else
-		glue_fail(j->td, err, "%s: %s", j->peer, strerror(err));
+		glue_fail(j->td, err, "%s: %s", j->peer, j->fault ? j->fault : strerror(err));
 }
 
 /* Returns how many seconds older requests are than at the last look. */

@@ -46,7 +46,8 @@ struct job_trace {
  * @td: fio's
  * @ops: the engine's
  * @peer: what it talks to, for messages
- * @fault: how the peer has broken the protocol, for EPROTO; NULL where that is all there is to say
+ * @fault: how the peer has broken the protocol, or what else is wrong with it; NULL where the
+ *	errno is all there is to say
  * @takes_flush: the peer has flushes
  * @takes_trim: it takes trims, or says itself that it does not
  * @returns: the peer may go away and come back, so that only the age of requests counts

@@ -66,6 +66,7 @@ static unsigned int round_up_pow2(unsigned int n)
  * @queue_size: largest queue asked for by an option
  * @buffer_bytes: most I/O buffers
  * @merge: some job merges requests
+ * @calls: some job sleeps
  */
 struct demand {
 	unsigned int queues;
@@ -73,6 +74,7 @@ struct demand {
 	unsigned int queue_size;
 	size_t buffer_bytes;
 	bool merge;
+	bool calls;
 };
 
 static void add_demand(struct demand *d, struct thread_data *td)
@@ -87,6 +89,8 @@ static void add_demand(struct demand *d, struct thread_data *td)
 		d->queue_size = options(td)->queue_size;
 	if (options(td)->merge)
 		d->merge = true;
+	if (options(td)->job.wait_mode != WAIT_SPIN)
+		d->calls = true;
 	if (buffers > d->buffer_bytes)
 		d->buffer_bytes = buffers;
 }
@@ -120,8 +124,11 @@ static int choose_queue_size(struct shared_device *dev, const struct demand *d,
 	unsigned int need = d->iodepth * (indirect ? 1 : VQ_CHAIN);
 	unsigned int num = d->queue_size;
 
-	if (!num)
+	if (!num) {
 		num = round_up_pow2(need > QUEUE_SIZE_MIN ? need : QUEUE_SIZE_MIN);
+		if (dev->max_queue_size && num > dev->max_queue_size && need <= dev->max_queue_size)
+			num = dev->max_queue_size;
+	}
 	if (num > QUEUE_SIZE_MAX || (num & (num - 1) && !packed))
 		return glue_fail(td, EINVAL, "queue_size=%u is no %s up to %u", num,
 				 packed ? "number" : "power of two", QUEUE_SIZE_MAX);
@@ -129,6 +136,9 @@ static int choose_queue_size(struct shared_device *dev, const struct demand *d,
 		return glue_fail(td, EINVAL, "queue_size=%u holds %u requests, less than iodepth=%u%s",
 				 num, blk_queue_slots(num, indirect), d->iodepth,
 				 indirect ? "" : " (without indirect descriptors each takes three entries)");
+	if (dev->max_queue_size && num > dev->max_queue_size)
+		return glue_fail(td, ERANGE, "%s device '%s' has queues of at most %u entries, %u are needed: lower iodepth= or queue_size=",
+				 dev->transport->name, dev->key, dev->max_queue_size, num);
 	dev->queue_size = num;
 	return 0;
 }
@@ -197,6 +207,7 @@ static int set_up(struct shared_device *dev, struct thread_data *td)
 	if (d.queues > dev->max_queues)
 		return glue_fail(td, ENOSPC, "%u queues are needed, one for each job at the same time or num_queues=; %s device '%s' has %u",
 				 d.queues, dev->transport->name, dev->key, dev->max_queues);
+	dev->calls = d.calls;
 	ret = choose_queue_size(dev, &d, td);
 	if (!ret)
 		ret = choose_segments(dev, &d, td);

@@ -13,12 +13,14 @@
  * @buffers: its job's I/O buffers
  * @kick_fd: eventfd towards the device
  * @call_fd: eventfd from the device
+ * @doorbell: register to kick the device by, see struct blk_queue; NULL where @kick_fd does
  */
 struct shared_queue {
 	char *mem;
 	char *buffers;
 	int kick_fd;
 	int call_fd;
+	volatile void *doorbell;
 };
 
 /**
@@ -32,9 +34,12 @@ struct shared_queue {
  * @features: negotiated features
  * @limits: what the device can do
  * @max_queues: queues it has
+ * @max_queue_size: most entries of one, 0 where only the attempt tells
  * @peer_fd: readable when the device is gone, -1 when it cannot go
  * @link: of a device that may go away and come back, NULL of others
  * @arena: rings and buffers of all queues
+ * @guest_offset: what the device adds to an address here, see struct blk_queue
+ * @calls: some job sleeps, and the device has to wake it up
  * @queue_size: entries of every queue
  * @segments: most segments of a request, see struct blk_shape
  * @buffer_bytes: room for I/O buffers of every queue
@@ -56,9 +61,12 @@ struct shared_device {
 	uint64_t features;
 	struct blk_limits limits;
 	unsigned int max_queues;
+	unsigned int max_queue_size;
 	int peer_fd;
 	struct device_link *link;
 	struct arena arena;
+	uint64_t guest_offset;
+	bool calls;
 	unsigned int queue_size;
 	unsigned int segments;
 	size_t buffer_bytes;

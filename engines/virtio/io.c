@@ -138,7 +138,7 @@ static int peer(struct job *j)
 		return atomic_load_explicit(&dev->link->state, memory_order_relaxed) == LINK_LOST ?
 		       -ECONNRESET : 0;
 	if (dev->transport->gone)
-		return dev->transport->gone(dev, virtio(j)->index);
+		return dev->transport->gone(dev, virtio(j)->index, &j->fault);
 	return fd_events(dev->peer_fd, POLLIN) ? -ECONNRESET : 0;
 }
 
@@ -160,7 +160,7 @@ static int woken(struct job *j, const struct pollfd *p)
 	/* What the device completed before it went is in memory, and taken first. */
 	if (look(j))
 		return 1;
-	if (p[1].fd < 0)
+	if (p[1].fd < 0 || (p[1].revents && virtio(j)->dev->transport->gone))
 		return peer(j);
 	return p[1].revents ? -ECONNRESET : 0;
 }

@@ -42,13 +42,14 @@ static int take_queue(struct virtio_job *j)
 	if (ret)
 		return ret;
 	q = &j->dev->queue[j->index];
-	ret = blk_queue_init(&j->queue, q->mem, &shape, 0, q->kick_fd);
+	ret = blk_queue_init(&j->queue, q->mem, &shape, j->dev->guest_offset, q->kick_fd);
 	if (ret) {
 		glue_fail(j->job.td, -ret, "cannot use queue %u: %s", j->index,
 			  ret == -EBUSY ? "an earlier job left requests in it" : strerror(-ret));
 		goto release;
 	}
 	j->queue.number = j->index;
+	j->queue.doorbell = q->doorbell;
 	j->queue.trace = j->job.trace.ring;
 	if (j->dev->transport->attach)
 		ret = j->dev->transport->attach(j->dev, j->job.td, j->index,

@@ -7,6 +7,7 @@
 enum virtio_transport_kind {
 	VIA_VHOST_USER,
 	VIA_EMBEDDED,
+	VIA_VFIO_PCI,
 };
 
 /**
@@ -15,6 +16,7 @@ enum virtio_transport_kind {
  * @transport: enum virtio_transport_kind
  * @socket: path of the device's socket, for VIA_VHOST_USER
  * @target: options of the target, for VIA_EMBEDDED
+ * @device: the device's address, for VIA_VFIO_PCI
  * @queue_size: entries of a virtqueue, 0 for what iodepth needs
  * @num_queues: virtqueues to set up at least
  * @hugepages: rings and I/O buffers in huge pages
@@ -29,6 +31,7 @@ struct virtio_options {
 	unsigned int transport;
 	char *socket;
 	char *target;
+	char *device;
 	unsigned int queue_size;
 	unsigned int num_queues;
 	unsigned int hugepages;

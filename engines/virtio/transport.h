@@ -18,8 +18,8 @@ struct shared_device;
  * @attach: a job takes a queue; in the job, process or thread; what happens goes into @trace,
  *	if there is one; may be NULL
  * @detach: it gives the queue back; @dead when it has not seen all completions
- * @gone: 0, or why the device no longer serves a queue, a negative errno; may be NULL where the
- *	connection tells
+ * @gone: 0, or why the device no longer serves a queue, a negative errno, and @why is set to the
+ *	same in words where the errno's are not enough; may be NULL where the connection tells
  * @stats: what the device's side counted for a queue, as members of an object; may be NULL
  * @close: leave the device, whatever has been done of the above
  *
@@ -34,13 +34,14 @@ struct virtio_transport {
 	int (*attach)(struct shared_device *dev, struct thread_data *td, unsigned int index,
 		      struct trace *trace);
 	void (*detach)(struct shared_device *dev, unsigned int index, bool dead);
-	int (*gone)(struct shared_device *dev, unsigned int index);
+	int (*gone)(struct shared_device *dev, unsigned int index, const char **why);
 	void (*stats)(struct shared_device *dev, unsigned int index, struct json *w);
 	void (*close)(struct shared_device *dev);
 };
 
 extern const struct virtio_transport via_vhost_user;
 extern const struct virtio_transport via_embedded;
+extern const struct virtio_transport via_vfio;
 
 /* Those that the engine this code is linked into offers, by enum virtio_transport_kind. */
 extern const struct virtio_transport *const virtio_transports[];

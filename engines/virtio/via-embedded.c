@@ -142,10 +142,11 @@ static void on_broken(void *owner, struct queue *q, int err)
 	eventfd_signal(q->call_fd);
 }
 
-static int embedded_gone(struct shared_device *dev, unsigned int index)
+static int embedded_gone(struct shared_device *dev, unsigned int index, const char **why)
 {
 	struct embedded *e = dev->priv;
 
+	(void)why;
 	return atomic_load_explicit(&e->queue[index].broken, memory_order_relaxed);
 }
 

@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# virtio-poll drives a disk of QEMU's own through VFIO: what it writes is there for Linux's driver,
+# in any ring and way of waiting, and a job that is killed leaves the device fit for use.
+# timeout: 240
+. "$(dirname "$0")/guest.sh"
+requires_built engines/virtio-poll.so
+
+truncate -s 64M disk
+# shellcheck disable=SC2016 # expanded in the guest
+guest '
+bdf=0000:00:01.0 pci=/sys/bus/pci/devices/0000:00:01.0
+modprobe vfio_iommu_type1
+modprobe vfio_pci
+
+# drive WHO: that driver takes the disk from the one that has it
+drive()
+{
+	[ ! -e $pci/driver ] || echo $bdf >$pci/driver/unbind
+	echo $1 >$pci/driver_override
+	echo $bdf >/sys/bus/pci/drivers_probe
+	is $1 basename $(readlink $pci/driver)
+}
+# job ARG...: fio on the disk through VFIO
+job()
+{
+	fio --name=job --ioengine=external:/usr/lib/virtio-poll.so --transport=vfio-pci --device=$bdf --stuck_timeout=20 "$@"
+}
+# fails TEXT COMMAND ARG...: it must fail, saying so
+fails()
+{
+	local text=$1
+	shift
+	! "$@" >said 2>&1 || { cat said; return 1; }
+	grep -q -e "$text" said || { cat said; return 1; }
+}
+# waits_for COMMAND ARG...: it succeeds within 20 s
+waits_for()
+{
+	local n=0
+	until "$@"; do
+		n=$((n + 1))
+		[ $n -lt 200 ] || return 1
+		sleep 0.1
+	done
+}
+write="--rw=randwrite --verify=crc32c --bs=4k"
+two="--numjobs=2 --size=4m --offset_increment=4m"
+
+check "a disk that the kernel drives is refused" fails "virtio-pci drives it" job --rw=read --size=4k
+check "vfio-pci takes it" drive vfio-pci
+check "no such device" fails "no PCI device" job --rw=read --size=4k --device=0000:00:1e.7
+check "no such address" fails "takes a PCI address" job --rw=read --size=4k --device=vda
+for depth in 1 32 256; do
+	check "verify at depth $depth, polling" job $write --iodepth=$depth --size=4m
+	check "verify at depth $depth, blocking" job $write --iodepth=$depth --size=4m --wait_mode=block
+done
+check "verify, packed ring, polling" job $write --packed=1 --iodepth=32 --size=4m
+check "verify, packed ring, blocking" job $write --packed=1 --iodepth=32 --size=4m --wait_mode=block
+check "verify without event index and indirect descriptors" \
+	job $write --event_idx=0 --indirect=0 --iodepth=32 --size=4m --wait_mode=block
+check "two processes, polling" job $write $two --iodepth=8 --wait_mode=poll
+check "two threads, blocking" job $write $two --iodepth=8 --thread --wait_mode=block
+check "more jobs than queues are refused" fails "3 queues are needed" job --rw=read --size=4k --numjobs=3
+check "large requests and flushes" job --rw=randwrite --verify=crc32c --bsrange=512-1m --bs_unaligned=0 --blockalign=512 \
+	--iodepth=4 --size=8m --fsync=4
+check "data at 4 MiB" job --rw=write --bs=64k --offset=4m --size=4m
+check "trims, at depth" job --rw=trim --bs=64k --offset=4m --size=2m --iodepth=8
+check "reset with create_serialize=0" job $write --create_serialize=0 --iodepth=8 --size=1m
+
+# Jobs in a row, each of which leaves a file when all that it wrote is on the disk; killed in one of them
+for n in $(seq 10 2 60); do
+	echo "[part$n]
+stonewall
+offset=${n}m
+exec_postrun=echo written"
+done >jobs
+fio --ioengine=external:/usr/lib/virtio-poll.so --transport=vfio-pci --device=$bdf --thread --rw=randwrite \
+	--verify=crc32c --do_verify=0 --bs=4k --iodepth=16 --size=2m --end_fsync=1 jobs >killed.txt 2>&1 &
+waits_for grep -q written part20.postrun.txt 2>/dev/null
+kill -KILL $!
+wait $! || true
+check "killed while it wrote" test ! -e part60.postrun.txt
+check "the device is fit for use after SIGKILL" job $write --iodepth=32 --size=4m --wait_mode=block
+fio --name=job --ioengine=external:/usr/lib/virtio-poll.so --transport=vfio-pci --device=$bdf --rw=randread \
+	--time_based --runtime=60 --size=4m --wait_mode=block --iodepth=4 >unbound.txt 2>&1 &
+waits_for test -e /proc/$!/task
+sleep 1
+check "the kernel takes it back while a job runs" drive virtio-pci
+check "the job ends" sh -c "! wait $!"
+check "and says why" grep "the kernel wants it back" unbound.txt
+
+disk=/dev/vda
+waits_for test -b $disk
+check "the kernel finds what was verified last" io $disk $write --iodepth=32 --size=4m --verify_only=1
+head -n $((4 * $(grep -l written part*.postrun.txt | wc -l))) jobs >acknowledged
+written="--filename=$disk --direct=1 --ioengine=libaio --iodepth=16 $write --size=2m --verify_only=1"
+check "nothing that was acknowledged is lost" fio $written acknowledged
+check "what was never written is noticed" fails "bad magic header" fio $written jobs
+check "the kernel finds zeroes where it was trimmed" zeroes $disk 4 2
+check "and data behind" sh -c "! cmp -s -n 1048576 $disk /dev/zero 6291456"
+check "the kernel writes and verifies" io $disk $write --size=4m
+check "vfio-pci takes it again" drive vfio-pci
+check "what the kernel wrote is there" job $write --iodepth=16 --size=4m --verify_only=1
+' --iommu --disk disk --queues 2 --packed --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so"
