@@ -86,6 +86,11 @@ def listed(names, most=6, between=", "):
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def counted(number, what):
+    """'1 run', '3 runs'."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def duration(secs):
     """75 -> 1m15s."""
     secs = int(round(secs))

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command line of dataplane."""
 
-import os
 import shlex
 import signal
 import sys
 from pathlib import Path
 
-from .. import files, paths, units
-from . import ab, advise, bisect, doctor, doctor_ci, history, match, matrix, options, own_job, parser, scale, selfcheck, status
+from .. import paths, units
+from . import ab, advise, baseline, bisect, compare, doctor, doctor_ci, history, match, matrix, options, own_job, parser, scale, selfcheck, status
 from .execute import execute
 from .device import add as add_device
 from ..host import system
@@ -71,14 +70,8 @@ def commands():
     report = out.add("report", "print a result again and write its report anew", _report)
     report.add_argument("result", metavar="RESULT", help="a directory that run, sweep or ab made, or its name under results/")
     options.add_view(report)
-    both = out.add("compare", "compare results of different times or machines", _compare)
-    both.add_argument("result", metavar="RESULT", nargs="*",
-                      help="two results, the second against the first: directories, or names under results/")
-    both.add_argument("--before", metavar="RESULT", nargs="+", default=[], help="several results of one side, a session each (default: none)")
-    both.add_argument("--after", metavar="RESULT", nargs="+", default=[], help="several results of the other side (default: none)")
-    options.add_gate(both, runs=False)
-    both.add_argument("--out", metavar="DIR", help="directory of the report (default: results/DATE-compare-NAME)")
-    options.add_view(both)
+    compare.add(out.add, _result)
+    baseline.add(out.add, _result)
     shown = out.add("percentiles", "draw latency distributions of arms and results", _percentiles)
     shown.add_argument("result", nargs="+", metavar="RESULT", help="directories of results, or their names under results/")
     shown.add_argument("--arm", action="append", default=[], metavar="ARM",
@@ -157,37 +150,6 @@ def _result(text):
 def _report(args):
     from ..report import write
     write.report(_result(args.result), options.view(args))
-
-
-def _compare(args):
-    from ..judge import compare, gate  # scipy takes a while, and other commands have no need of it
-    from ..read import digest
-    from ..report import machine, write
-    if args.result and (args.before or args.after):
-        raise Refused("compare: give two results, or --before and --after")
-    band = options.dead_band(args)
-    gate.parse(args.fail_if, band)
-    before, after = args.before or args.result[:1], args.after or args.result[1:]
-    if not before or not after or (args.result and len(args.result) != 2):
-        raise Refused("compare: two results are needed, or --before RESULT… --after RESULT…")
-    places = [_result(text) for text in [*before, *after]]
-    twice = next((p for p in places if places.count(p) > 1), None)
-    if twice:
-        raise Refused(f"{twice}: the same result is given twice")
-    stored = [store.load(place) for place in places]
-    found = [digest.digest(each) for each in stored]
-    combined = compare.compare(found[:len(before)], found[len(before):], places, [each.header.get("job_files") for each in stored],
-                               args.fail_if, band)
-    place = files.result_directory(combined["study"]["name"], args.out)
-    combined["command"] = shlex.join(["dataplane", *args.argv])
-    by_name, kept = [each.by_name() for each in stored], {}
-    for run in combined["runs"]:
-        n, name = run.pop("session"), run["directory"]
-        run["directory"] = f"{os.path.relpath(places[n] / 'raw', place / 'raw')}/{name}"
-        kept[run["directory"]] = by_name[n][name]
-    write.write(combined, place, kept)
-    machine.deliver(combined, place, options.view(args))
-    return combined.get("gate", {}).get("status", 0)
 
 
 def _percentiles(args):

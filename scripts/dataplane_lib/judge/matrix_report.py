@@ -57,7 +57,7 @@ def _sentences(result, points, found):
         over = _overall(result, points, key)
         if over is None:
             continue
-        word = _word(key, over.estimate) if over.resolved else "" if over.enough else f"inconclusive with {words.runs(over.n)}"
+        word = _word(key, over.estimate) if over.resolved else "" if over.enough else f"inconclusive with {units.counted(over.n, 'run')}"
         out.append(f"over all points ({len(points)}) {_NAMES[key]} changes by {words.change(over)} ({words.confidence(over)}"
                    f"{f', {word}' if word else ''}; geometric mean, round by round).")
         told = [(p, f) for p, f in zip(points, found[key]) if f and f.direction]

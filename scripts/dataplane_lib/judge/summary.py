@@ -76,7 +76,7 @@ def _word(which, arms, metric):
     if which:
         return "better" if which > 0 else "worse"
     fewest = min((c.n for c in (judged.found(a, metric.key) for a in arms) if c), default=0)
-    return f"inconclusive with {words.runs(fewest)}" if fewest < 3 else words.NO_DIFFERENCE
+    return f"inconclusive with {units.counted(fewest, 'run')}" if fewest < 3 else words.NO_DIFFERENCE
 
 
 def _intervals(arms, metric):
@@ -103,14 +103,14 @@ def _power(result, metric):
         return []
     fewest = min(judged.found(a, metric.key).n for a in open_)
     if known is None:
-        return [f"With {words.runs(fewest)} per arm{_left_out(result)} every change is inconclusive. Use --repeats 5."]
+        return [f"With {units.counted(fewest, 'run')} per arm{_left_out(result)} every change is inconclusive. Use --repeats 5."]
     if result["grid"]["kind"] != "ratio":
         size = _figure(known, metric)
     elif known >= _HUGE:
-        return [f"With {words.runs(fewest)} per arm{_left_out(result)} no change below {_HUGE} % is found reliably. Use --repeats 5."]
+        return [f"With {units.counted(fewest, 'run')} per arm{_left_out(result)} no change below {_HUGE} % is found reliably. Use --repeats 5."]
     else:
         size = units.rounded(known).removeprefix("+")
-    return [f"With {words.runs(fewest)} per arm{_left_out(result)} a change of {size} in {metric.label} is found 4 times in 5; smaller ones need more --repeats."]
+    return [f"With {units.counted(fewest, 'run')} per arm{_left_out(result)} a change of {size} in {metric.label} is found 4 times in 5; smaller ones need more --repeats."]
 
 
 def _costs(result, metric):

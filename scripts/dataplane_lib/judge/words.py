@@ -58,11 +58,6 @@ def probability(p):
     return "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
-def runs(number):
-    """'1 run', '2 runs'."""
-    return f"{number} run{'' if number == 1 else 's'}"
-
-
 def no_difference(found, level=0.95, unit=""):
     """'No significant difference (95 % CI -0.9 % to +0.6 %)'."""
     return f"{NO_DIFFERENCE.capitalize()} ({confidence(found, level, unit)})"
@@ -70,7 +65,7 @@ def no_difference(found, level=0.95, unit=""):
 
 def inconclusive(found, number, unit=""):
     """'inconclusive with 2 runs (-4.5 % to +12.4 %)'."""
-    return f"inconclusive with {runs(number)}" + (f" ({interval(found, unit)})" if number > 1 else "")
+    return f"inconclusive with {units.counted(number, 'run')}" + (f" ({interval(found, unit)})" if number > 1 else "")
 
 
 def arm(found, level=0.95, unit="", better=None):

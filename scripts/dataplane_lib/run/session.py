@@ -64,7 +64,7 @@ class Session:
         runs = self.course.expected
         for line in self.study.job_changes:
             _say(line)
-        _say(f"{_counted(len(arms), 'arm')}, {_counted(runs, 'run')} of about {self.each:.1f} s: "
+        _say(f"{units.counted(len(arms), 'arm')}, {units.counted(runs, 'run')} of about {self.each:.1f} s: "
              f"{'at least' if self.course.more else 'about'} {units.duration(self.each * runs)}")
         _say(device.described(self.study.settings(), self.study.has_target()))
         if self.pinning.note:
@@ -188,10 +188,6 @@ def seconds_each(study, arms):
         times = {"runtime": f"{study.runtime * 1000:.0f}ms", "ramp": f"{study.ramp * 1000:.0f}ms", **setup.variables}
         total += jobfile.load(setup.job).filled(times).span(study.runtime) * runner.turns(setup, setup.variables)
     return total / len(arms)
-
-
-def _counted(number, what):
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _check_targets(study, arms):

@@ -16,6 +16,8 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats as _scipy
 
+from .. import units
+
 LEVEL = 0.95
 # Fewer pairs than this cannot give p <= 0.05, whatever they say: 2 / 2^5 is 0.06.
 FEWEST_PAIRS = 6
@@ -156,13 +158,9 @@ def paired(a, b, level=LEVEL):
     found = Comparison(kind, _back(kind, middle), _back(kind, low), _back(kind, high),
                        _signed_p(d), len(d), true, level, 2.0 ** (1 - len(d)))
     if true < level:
-        found.notes.append(f"{_count(len(d), 'pair')} are too few for {100 * level:g} % "
+        found.notes.append(f"{units.counted(len(d), 'pair')} are too few for {100 * level:g} % "
                            f"(needs {FEWEST_PAIRS}): the interval is the whole range")
     return found
-
-
-def _count(n, what):
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def widened(n, level=LEVEL):
