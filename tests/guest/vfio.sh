@@ -31,8 +31,8 @@ fails()
 {
 	local text=$1
 	shift
-	! "$@" >said 2>&1 || { cat said; return 1; }
-	grep -q -e "$text" said || { cat said; return 1; }
+	! "$@" >heard 2>&1 || { cat heard; return 1; }
+	grep -q -e "$text" heard || { cat heard; return 1; }
 }
 # waits_for COMMAND ARG...: it succeeds within 20 s
 waits_for()

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from .. import paths
-from ..host import cpus, rtt, system
+from ..host import cpus, rtt, system, vfio
 from ..errors import Refused
 
 OK, WARN, BAD = "OK", "WARN", "BAD"
@@ -25,7 +25,7 @@ def examine():
     pinning = cpus.choose()
     for check in (_fio, _modules, _engines, _peers, lambda: _cpus(pinning), lambda: _smt(pinning), _governor,
                   _idle, _clock, lambda: _quiet(pinning), _load, lambda: _distance(pinning),
-                  _hugepages, _io_uring, _null_blk, _kvm):
+                  _hugepages, _io_uring, _null_blk, _kvm, _vfio):
         grade, what, advice = check()
         print(f"{grade:<5}{what}" + (f"\n     -> {advice}" if advice else ""))
         if grade == BAD:
@@ -196,3 +196,13 @@ def _kvm():
         return OK, "/dev/kvm: opens (whether a guest boots with it is tried when a study needs one)", ""
     why = "no permission" if os.path.exists("/dev/kvm") else "absent"
     return WARN, f"/dev/kvm: {why}", "only guests need it; without it they run emulated"
+
+
+def _vfio():
+    """What transport=vfio-pci of virtio-poll.so takes, as far as it can be seen without taking a device."""
+    host = vfio.Host()
+    why, advice = host.missing()
+    if why:
+        return WARN, f"vfio-pci: {why}", f"only transport=vfio-pci needs it: {advice}"
+    disks = [f"{device.address} ({device.driver() or 'no driver'})" for device in host.disks()]
+    return OK, f"vfio-pci: can be used; virtio-blk devices: {', '.join(disks) or 'none'}", ""

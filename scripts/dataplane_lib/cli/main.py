@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from .. import paths, units
-from . import ab, advise, baseline, bisect, compare, doctor, doctor_ci, history, match, matrix, options, own_job, parser, scale, selfcheck, status
+from . import ab, advise, baseline, bind, bisect, compare, doctor, doctor_ci, history, match, matrix, options, own_job, parser, scale, selfcheck, status
 from .execute import execute
 from .device import add as add_device
 from ..host import system
@@ -103,6 +103,7 @@ def commands():
     out.add("list", "list the studies and the example job files", _list)
     doctor_ci.add(out.add("doctor", "check this host for what would spoil a measurement", _doctor))
     selfcheck.add(out.add)
+    bind.add(out.add)
     out.add("env", "print the environment that job files need, for eval", _env)
     check = out.add("selftest", "check the statistics on made-up runs of known truth", _selftest)
     check.add_argument("--repetitions", type=units.whole, default=2000, metavar="N", help="draws of the cheapest checks (default: %(default)s)")
