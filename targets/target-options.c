@@ -151,6 +151,10 @@ static int check_backend(const struct target_options *o, const char *argv0)
 	/* io_submit(2) would block the iothread in the page cache; QEMU refuses it, too. */
 	if (o->aio == TARGET_AIO_NATIVE && !o->direct)
 		return options_error(argv0, "aio", "native needs --direct");
+	if ((o->iopoll || o->hybrid_iopoll) && (o->aio != TARGET_AIO_IO_URING || !o->direct))
+		return options_error(argv0, o->iopoll ? "iopoll" : "hybrid-iopoll", "needs --aio io_uring and --direct");
+	if (o->sqpoll && o->aio != TARGET_AIO_IO_URING)
+		return options_error(argv0, "sqpoll", "needs --aio io_uring");
 	if (o->device_parallel && o->delay.kind == DELAY_NONE)
 		return options_error(argv0, "device-parallel", "needs a --delay, as it limits how many run at once");
 	if (o->error_rate > 1)
@@ -245,6 +249,7 @@ struct backend_config target_options_backend(const struct target_options *o, boo
 		.shared = shared,
 		.read_only = o->read_only,
 		.direct = o->direct,
+		.polled = o->iopoll || o->hybrid_iopoll,
 		.throttle = target_throttle(o),
 	};
 }
@@ -271,6 +276,12 @@ struct channel_config target_options_channel(const struct target_options *o)
 
 	return (struct channel_config) {
 		.aio = aio_ops(o),
+		.uring = {
+			.iopoll = o->iopoll || o->hybrid_iopoll,
+			.hybrid = o->hybrid_iopoll,
+			.sqpoll = o->sqpoll,
+			.sqpoll_idle_ms = o->sqpoll_idle_ns / 1000000,
+		},
 		.pool = {
 			.min_threads = o->pool_min,
 			.max_threads = o->pool_threads,

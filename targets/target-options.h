@@ -57,6 +57,10 @@ struct target_options {
 	bool read_only;
 	bool direct;
 	enum target_aio aio;
+	bool iopoll;
+	bool hybrid_iopoll;
+	bool sqpoll;
+	uint64_t sqpoll_idle_ns;
 	struct delay delay;
 	struct delay delay_write;
 	uint64_t delay_bw;		/* bytes a second, 0 for any number */

@@ -80,6 +80,14 @@ extern const char *const completion_names[];
 	  .parse = parse_aio, .format = format_aio, \
 	  .accepts = "threads, native, io_uring or inline", \
 	  .help = "a thread pool, libaio (with --direct only), io_uring (both for files only), or the iothread itself (default: threads for a file, else inline)" }, \
+	{ OPT_FLAG, "iopoll", AT(iopoll), \
+	  .help = "io_uring: poll the device for completions (IORING_SETUP_IOPOLL), with --direct; the iothread does not sleep while I/O is in flight" }, \
+	{ OPT_FLAG, "hybrid-iopoll", AT(hybrid_iopoll), \
+	  .help = "the same, but the kernel sleeps for half of the usual service time first (Linux 6.13 and later)" }, \
+	{ OPT_FLAG, "sqpoll", AT(sqpoll), \
+	  .help = "io_uring: a kernel thread for each iothread polls for what is submitted (IORING_SETUP_SQPOLL); its CPU time is the target's" }, \
+	{ OPT_TIME, "sqpoll-idle", "TIME", .def = "1s", .min = 1000000, .max = 100 * SECOND, AT(sqpoll_idle_ns), \
+	  .help = "how long that thread polls on without work before it sleeps, in whole ms" }, \
 	{ OPT_U32, "pool-threads", "N", .def = "64", .min = 1, .max = 1024, AT(pool_threads), \
 	  .help = "most threads of an iothread's pool; one is added when none is idle" }, \
 	{ OPT_U32, "pool-min", "N", .def = "0", .max = 1024, AT(pool_min), \

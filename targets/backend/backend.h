@@ -36,6 +36,7 @@ struct backend_ops {
  * @shared: processes forked later are to see the same data
  * @read_only: nothing will be written
  * @direct: go around the page cache
+ * @polled: it must be able to have its I/O polled for (IORING_SETUP_IOPOLL)
  * @throttle: what the emulated device cannot exceed
  */
 struct backend_config {
@@ -46,6 +47,7 @@ struct backend_config {
 	bool shared;
 	bool read_only;
 	bool direct;
+	bool polled;
 	struct throttle_config throttle;
 };
 
@@ -86,5 +88,7 @@ void backend_close(struct backend *b);
 /* What the ways to a file's I/O have to know of it */
 bool file_takes_memory(const struct backend *b, const struct blk_request *r);
 int file_flushed(struct backend *b, int result);
+
+int uring_check_polled(const struct backend *b);
 
 #endif

@@ -31,8 +31,23 @@ extern const struct aio_ops native_aio;		/* libaio; file backend only */
 extern const struct aio_ops io_uring_aio;	/* file backend only */
 
 /**
+ * struct uring_config - how --aio io_uring uses its ring
+ * @iopoll: poll the device for completions
+ * @hybrid: and have the kernel sleep for half of the usual service time before
+ * @sqpoll: a kernel thread polls for submissions
+ * @sqpoll_idle_ms: for so long without any
+ */
+struct uring_config {
+	bool iopoll;
+	bool hybrid;
+	bool sqpoll;
+	unsigned int sqpoll_idle_ms;
+};
+
+/**
  * struct channel_config - what the channels of all iothreads have in common
  * @aio: how requests reach the backend; NULL for backend_ops.execute in the iothread
+ * @uring: of io_uring_aio
  * @pool: of the thread pool, for what needs one
  * @model: what the emulated device does beside answering
  * @wakeup_cost_ns: CPU time to burn when the sleeping iothread is woken
@@ -40,6 +55,7 @@ extern const struct aio_ops io_uring_aio;	/* file backend only */
  */
 struct channel_config {
 	const struct aio_ops *aio;
+	struct uring_config uring;
 	struct pool_config pool;
 	struct model_config model;
 	uint64_t wakeup_cost_ns;

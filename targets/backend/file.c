@@ -193,6 +193,8 @@ static int file_open(struct backend *b)
 	ret = set_size(b);
 	if (!ret)
 		ret = set_align(b);
+	if (!ret && b->config.polled)
+		ret = uring_check_polled(b);
 	if (ret)
 		file_close(b);
 	return ret;

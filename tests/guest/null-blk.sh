@@ -56,6 +56,21 @@ for aio in inline threads native io_uring; do
 done
 check "down" null_blk down
 
+disk=$(null_blk up memory_backed=1 size=64M poll_queues=1 discard=1)
+for aio in "io_uring --iopoll" "io_uring --sqpoll" "io_uring --iopoll --sqpoll"; do
+	for poll in off adaptive busy; do
+		check "$aio, --poll $poll: randwrite verify, flushes" behind "$aio --poll $poll" --name=job --rw=randwrite --verify=crc32c --size=2m --fsync=16
+	done
+	check "$aio: discards" behind "$aio" --name=job --rw=trim --size=2m
+done
+check "--hybrid-iopoll works, or is refused with the kernel that has it" sh -c "/dp/targets/vhost-user-blk-target --backend file:$disk --direct --aio io_uring --hybrid-iopoll \
+	--run true 2>/tmp/said || grep -q \"Linux 6.13 and later\" /tmp/said"
+check "down" null_blk down
+disk=$(null_blk up memory_backed=1 size=64M poll_queues=0)
+check "a device without poll queues is refused" refuses "poll queues" \
+	/dp/targets/vhost-user-blk-target --backend file:$disk --direct --aio io_uring --iopoll --run true
+check "down" null_blk down
+
 set -- $(null_blk up nr_devices=2 irqmode=2 completion_nsec=200000000)
 check "two at once" test -b $1 -a -b $2
 disk=$2

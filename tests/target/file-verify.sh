@@ -8,7 +8,7 @@ job=(--size=4m --rw=randwrite --verify=crc32c --verify_fatal=1 --iodepth=32 --fs
 jobs=(--name=first "${job[@]}" --name=second "${job[@]}" --offset=4m --randseed=7)
 truncate -s 8M disk
 previous=inline
-for aio in threads "native --direct" io_uring inline; do
+for aio in threads "native --direct" io_uring "io_uring --sqpoll" inline; do
 	for how in '--poll off' '--poll busy --direct'; do
 		# shellcheck disable=SC2086 # words
 		start_target --backend "file:$PWD/disk" --aio $aio $how --num-queues 2 --stats stats.json

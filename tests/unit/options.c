@@ -205,6 +205,9 @@ static void test_combinations(void **state)
 		  "--size: 1000000 is not a multiple of --block-size 4096");
 	parse_bad("--run r --aio native", "--aio: native needs --backend file:PATH");
 	parse_bad("--run r --backend file:f --aio native", "--aio: native needs --direct");
+	parse_bad("--run r --backend file:f --direct --iopoll", "--iopoll: needs --aio io_uring and --direct");
+	parse_bad("--run r --backend file:f --aio io_uring --hybrid-iopoll", "--hybrid-iopoll: needs --aio io_uring and --direct");
+	parse_bad("--run r --backend file:f --sqpoll", "--sqpoll: needs --aio io_uring");
 	parse_bad("--run r --direct", "--direct: needs --backend file:PATH");
 	parse_bad("--run r --device-parallel 4",
 		  "--device-parallel: needs a --delay, as it limits how many run at once");
@@ -266,6 +269,10 @@ static void test_json(void **state)
 				  "  \"extra-notify\": \"0\",\n"
 				  "  \"error-rate\": \"0\",\n"
 				  "  \"aio\": \"inline\",\n"
+				  "  \"iopoll\": false,\n"
+				  "  \"hybrid-iopoll\": false,\n"
+				  "  \"sqpoll\": false,\n"
+				  "  \"sqpoll-idle\": \"1000000000\",\n"
 				  "  \"pool-threads\": \"64\",\n"
 				  "  \"pool-min\": \"0\",\n"
 				  "  \"wakeup\": \"cond-unlocked\",\n"
