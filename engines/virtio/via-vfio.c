@@ -115,6 +115,9 @@ static int vfio_open(struct shared_device *dev, struct thread_data *td)
 	dev->priv = v;
 	v->config_fd = -1;
 	ret = vfio_pci_open(&v->pci, dev->key);
+	if (ret == -EBUSY && !td->o.create_serialize && !td->o.use_thread)
+		return glue_fail(td, EBUSY, "cannot use vfio-pci device %s: %s; create_serialize=0 has every process set up a device of its own: use thread=1",
+				 dev->key, v->pci.why.text);
 	if (ret)
 		return report(td, dev, ret, &v->pci.why);
 	if (o->reconnect)

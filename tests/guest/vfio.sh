@@ -44,6 +44,11 @@ waits_for()
 		sleep 0.1
 	done
 }
+# figure NAME FILE: what dp_stats= left of it
+figure()
+{
+	sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$2" | head -n 1
+}
 write="--rw=randwrite --verify=crc32c --bs=4k"
 two="--numjobs=2 --size=4m --offset_increment=4m"
 
@@ -66,7 +71,27 @@ check "large requests and flushes" job --rw=randwrite --verify=crc32c --bsrange=
 	--iodepth=4 --size=8m --fsync=4
 check "data at 4 MiB" job --rw=write --bs=64k --offset=4m --size=4m
 check "trims, at depth" job --rw=trim --bs=64k --offset=4m --size=2m --iodepth=8
-check "reset with create_serialize=0" job $write --create_serialize=0 --iodepth=8 --size=1m
+check "a job that polls" job --rw=randread --size=4m --iodepth=32 --dp_stats=poll
+check "is never called" is 0 figure received poll.job.*.json
+check "and stores less often than it submits" test "$(figure suppressed poll.job.*.json)" -gt 0
+check "a job that blocks" job --rw=randread --size=4m --wait_mode=block --dp_stats=block
+check "is called" test "$(figure received block.job.*.json)" -gt 0
+echo 64 >/proc/sys/vm/nr_hugepages
+check "huge pages" job $write --hugepages=1 --iodepth=8 --size=4m
+echo 0 >/proc/sys/vm/nr_hugepages
+mkdir -p /etc
+echo user:x:1000:1000::/tmp:/bin/sh >/etc/passwd
+mkdir -m 777 /tmp/user
+group=$(basename $(readlink $pci/iommu_group))
+as_user="su user -c"
+small="cd user && fio --name=job --ioengine=external:/usr/lib/virtio-poll.so --transport=vfio-pci --device=$bdf --rw=randread --size=1m"
+check "processes that would each set the device up are refused" \
+	fails "create_serialize=0" job --rw=read --size=4k --create_serialize=0 --numjobs=2
+check "another user may not" fails "no permission to open /dev/vfio/$group" $as_user "$small"
+chown 1000 /dev/vfio/$group
+check "unless it owns the group" $as_user "$small"
+check "and locks no more than it may" fails "raise .ulimit -l." $as_user "$small --bs=1m --iodepth=32"
+check "create_serialize=0" job $write --create_serialize=0 --iodepth=8 --size=1m
 
 # Jobs in a row, each of which leaves a file when all that it wrote is on the disk; killed in one of them
 for n in $(seq 10 2 60); do

@@ -13,6 +13,7 @@
 #include <linux/virtio_ids.h>
 #include <cmocka.h>
 
+#include "base/rng.h"
 #include "engines/transport/virtio-pci.h"
 
 #define BAR_BYTES	0x4000u
@@ -191,6 +192,29 @@ static void test_end_of_space(void **state)
 	refused(EPROTO, "too short");
 }
 
+/* Whatever the configuration space holds, what is found lies in memory that there is. */
+static void test_noise(void **state)
+{
+	unsigned int found = 0;
+	struct rng rng;
+
+	rng_seed(&rng, 1);
+	for (unsigned int n = 0; n < 100000; n++) {
+		set_up(state);
+		for (unsigned int i = rng_below(&rng, 16); i; i--)
+			t.config[0x34 + rng_below(&rng, PCI_CFG_SPACE_SIZE - 0x34)] = rng_below(&rng, 256);
+		if (find())
+			continue;
+		found++;
+		assert_in_range((volatile char *)t.d.common - t.mem, 0, BAR_BYTES - sizeof(*t.d.common));
+		assert_true(t.d.notify.at >= t.mem &&
+			    t.d.notify.at + t.d.notify.length <= t.mem + BAR_BYTES);
+		assert_true(t.d.device.at >= t.mem &&
+			    t.d.device.at + t.d.device.length <= t.mem + BAR_BYTES);
+	}
+	assert_in_range(found, 1000, 99000);
+}
+
 static void test_negotiate(void **state)
 {
 	const uint64_t platform = 1ull << VIRTIO_F_VERSION_1 | 1ull << VIRTIO_F_ACCESS_PLATFORM;
@@ -277,7 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(found), TEST(transitional), TEST(other_device), TEST(no_capabilities),
 		TEST(outside_bar), TEST(too_short), TEST(unaligned), TEST(passed_over), TEST(circle),
-		TEST(end_of_space), TEST(negotiate), TEST(config), TEST(queue), TEST(bad_queue),
+		TEST(end_of_space), TEST(noise), TEST(negotiate), TEST(config), TEST(queue), TEST(bad_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,8 +45,8 @@ def wanted_by(job):
 
 
 def embedded(job):
-    """The sections of a JobFile whose target is inside the engine."""
-    return [section for section in job.sections if section.engine == EMBEDDED]
+    """The sections of a JobFile, filled in, whose target is inside the engine."""
+    return [section for section in job.sections if section.engine == EMBEDDED and section.get("transport", "embedded") == "embedded"]
 
 
 def check_program(program):
