@@ -13,6 +13,7 @@ from pathlib import Path
 
 import fakes
 from dataplane_lib.host import cpu
+from dataplane_lib.model import jobfile, targets
 from dataplane_lib.run import runner
 
 BUILD = Path(os.environ.get("FIO_DATAPLANE") or fakes.ROOT / os.environ.get("B", "build")).resolve()
@@ -67,6 +68,12 @@ class Embedded(unittest.TestCase):
                 # An iothread is on its maker's CPUs until it is placed.
                 self.assertTrue(all(str(target) in seen[name] and str(fio) not in seen[name] for name in threads), seen)
                 self.assertIn(str(fio), set().union(*seen.values()), seen)
+
+    def test_transports(self):
+        """A device elsewhere is none that needs a CPU here."""
+        for line, inside in (("", 1), ("transport=embedded", 1), ("transport=vhost-user", 0), ("transport=vfio-pci\ndevice=0000:00:04.0", 0)):
+            (self.dir / "job.fio").write_text(JOB + line + "\n")
+            self.assertEqual(len(targets.embedded(jobfile.load(self.dir / "job.fio"))), inside, line)
 
     def test_neighbours(self):
         """What the CPUs did beside fio's threads is others' work."""
