@@ -52,6 +52,12 @@ _dataplane_words()
 			echo "${path#results/}"
 		done
 		;;
+	devices)
+		for path in /sys/bus/pci/devices/*; do
+			[ "$(cat "$path/vendor" 2>/dev/null)" = 0x1af4 ] || continue
+			[[ $(<"$path/device") != 0x10@(01|42) ]] || echo "${path##*/}"
+		done
+		;;
 	factors)
 		for path in ${_dataplane_options[vhost-user-blk-target]} ${_dataplane_options[nbd-target]}; do
 			echo "${path#--}="
@@ -66,6 +72,14 @@ _dataplane_offer()
 	local kind=${_dataplane_values[$1:$2]-files} lead='' last
 	case $kind in
 	files) COMPREPLY=($(compgen -f -- "$3")) ;;
+	devices)
+		# To bash a colon ends a word.
+		last=${COMP_LINE:0:COMP_POINT}
+		last=${last##* }
+		lead=${last%"${last##*:}"}
+		COMPREPLY=($(compgen -W "$(_dataplane_words devices)" -- "$last"))
+		COMPREPLY=("${COMPREPLY[@]#"$lead"}")
+		;;
 	target)
 		# Several words in one, in quotes: the last of them is completed.
 		last=${3##* }
@@ -141,6 +155,12 @@ _dataplane_results() {
 	_files -/
 }
 
+_dataplane_devices() {
+	local expl
+	local -a names=(/sys/bus/pci/devices/*(N:t))
+	_wanted devices expl 'PCI device' compadd -a names
+}
+
 _dataplane_metrics() {
 	local expl
 	local -a names=(@METRICS@)
@@ -182,7 +202,7 @@ _dataplane "$@"
 """
 
 # What an operand or a value is, by the name that the help gives it.
-_KINDS = {"STUDY": "studies", "JOB": "jobs", "RESULT": "results", "METRIC": "metrics"}
+_KINDS = {"STUDY": "studies", "JOB": "jobs", "RESULT": "results", "METRIC": "metrics", "DEVICE": "devices"}
 _BY_OPTION = {"--target": "target", "--vary": "factors", "--program": "targets"}
 
 

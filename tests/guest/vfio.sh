@@ -7,13 +7,15 @@
 requires_built engines/virtio-poll.so
 
 truncate -s 64M disk
+# A device that the guest's IOMMU has no say in, as QEMU's are by themselves
+start_target --backend ram --size 16M --stats stats.json
 # shellcheck disable=SC2016 # expanded in the guest
 guest '
-bdf=0000:00:01.0 pci=/sys/bus/pci/devices/0000:00:01.0
+past=0000:00:01.0 bdf=0000:00:02.0 pci=/sys/bus/pci/devices/0000:00:02.0
 modprobe vfio_iommu_type1
 modprobe vfio_pci
 
-# drive WHO: that driver takes the disk from the one that has it
+# drive WHO: that driver takes the disk, or that of $bdf and $pci, from the one that has it
 drive()
 {
 	[ ! -e $pci/driver ] || echo $bdf >$pci/driver/unbind
@@ -56,6 +58,8 @@ check "a disk that the kernel drives is refused" fails "virtio-pci drives it" jo
 check "vfio-pci takes it" drive vfio-pci
 check "no such device" fails "no PCI device" job --rw=read --size=4k --device=0000:00:1e.7
 check "no such address" fails "takes a PCI address" job --rw=read --size=4k --device=vda
+(pci=${pci%/*}/$past bdf=$past; drive vfio-pci)
+check "a device that does not go through the IOMMU is refused" fails "past the IOMMU" job --rw=read --size=4k --device=$past
 for depth in 1 32 256; do
 	check "verify at depth $depth, polling" job $write --iodepth=$depth --size=4m
 	check "verify at depth $depth, blocking" job $write --iodepth=$depth --size=4m --wait_mode=block
@@ -115,8 +119,8 @@ check "the kernel takes it back while a job runs" drive virtio-pci
 check "the job ends" sh -c "! wait $!"
 check "and says why" grep "the kernel wants it back" unbound.txt
 
-disk=/dev/vda
-waits_for test -b $disk
+waits_for test -b /dev/$(basename $pci/virtio*/block/*)
+disk=/dev/$(basename $pci/virtio*/block/*)
 check "the kernel finds what was verified last" io $disk $write --iodepth=32 --size=4m --verify_only=1
 head -n $((4 * $(grep -l written part*.postrun.txt | wc -l))) jobs >acknowledged
 written="--filename=$disk --direct=1 --ioengine=libaio --iodepth=16 $write --size=2m --verify_only=1"
@@ -128,3 +132,4 @@ check "the kernel writes and verifies" io $disk $write --size=4m
 check "vfio-pci takes it again" drive vfio-pci
 check "what the kernel wrote is there" job $write --iodepth=16 --size=4m --verify_only=1
 ' --iommu --disk disk --queues 2 --packed --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so"
+stop_target

@@ -14,6 +14,7 @@ touch results/2026-01-02-mine/runs.jsonl.xz
 # shellcheck source=/dev/null
 . out/bash/dataplane
 compopt() { :; }	# only inside of a real completion
+COMP_LINE='' COMP_POINT=0
 
 # offered WORD...: what there is for the last of them, a line each
 offered()
@@ -48,6 +49,13 @@ offers per-source nbd-target --poll p
 offers per-source nbd-target --poll = p
 offers file: vhost-user-blk-target --backend f
 offers --max-client-memory vhost-user-blk-target --max
+for disk in /sys/bus/pci/devices/*; do
+	[[ $(cat "$disk/vendor" "$disk/device" 2>/dev/null) == 0x1af4$'\n'0x10@(01|42) ]] || continue
+	offers "${disk##*/}" dataplane bind ''
+	COMP_LINE="dataplane bind ${disk##*/}" COMP_POINT=$((${#COMP_LINE} - 2))
+	offers "${disk##*:}" dataplane bind 0000 : 00 : 0
+	COMP_LINE='' COMP_POINT=0
+done
 [ -z "$(offered dataplane run --nothing-like-it)" ] || fail "completes what is not there"
 # Each command, from the command's own table.
 "$SRC/scripts/dataplane" --help | sed -n 's/^  \([a-z]\{2,\}\)  .*/\1/p' | sort >commands

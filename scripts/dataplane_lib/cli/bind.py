@@ -6,10 +6,21 @@ from ..host import vfio
 _HELP = "the device's PCI address, such as 0000:00:04.0"
 
 
+_TAKE = """\
+It takes root and an IOMMU, and loads the modules. A disk that is mounted, swap space, held
+by device mapper or md, or open in any process is refused, and so is a device whose IOMMU
+group has others that the kernel drives. The disk is gone from /dev until 'dataplane unbind'
+or a reboot; its data stays."""
+_GIVE = "It takes root. A device that a job has open is refused. The kernel finds its own driver again."
+
+
 def add(command):
     """Add bind and unbind to the command line; COMMAND(name, text, run) makes a parser."""
-    command("bind", "give a virtio-blk device to vfio-pci, for transport=vfio-pci", _bind).add_argument("address", metavar="ADDRESS", help=_HELP)
-    command("unbind", "give a device of vfio-pci back to the kernel", _unbind).add_argument("address", metavar="ADDRESS", help=_HELP)
+    for name, text, run, more in (("bind", "give a virtio-blk device to vfio-pci, for transport=vfio-pci", _bind, _TAKE),
+                                  ("unbind", "give a device of vfio-pci back to the kernel", _unbind, _GIVE)):
+        parser = command(name, text, run)
+        parser.epilog = more
+        parser.add_argument("address", metavar="DEVICE", help=_HELP)
 
 
 def _bind(args):
