@@ -67,7 +67,7 @@ static int look_up(struct vfio_pci *v, const char *address, char *group, size_t 
 	if (!read_link(address, "driver", driver, sizeof(driver)))
 		return why_not(&v->why, ENODEV, "it has no driver; try 'dataplane bind %s'", address);
 	if (strcmp(driver, "vfio-pci"))
-		return why_not(&v->why, EBUSY, "the kernel's %s drives it; try 'dataplane bind %s'", driver,
+		return why_not(&v->why, ENODEV, "the kernel's %s drives it; try 'dataplane bind %s'", driver,
 			       address);
 	if (!read_link(address, "iommu_group", group, len))
 		return why_not(&v->why, ENODEV, "it is in no IOMMU group: the machine has no IOMMU, or it is off (intel_iommu=on)");
@@ -101,7 +101,7 @@ static int open_group(struct vfio_pci *v, const char *number)
 	if (ioctl(v->group, VFIO_GROUP_GET_STATUS, &status))
 		return why_not(&v->why, errno, "cannot look at %s: %m", path);
 	if (!(status.flags & VFIO_GROUP_FLAGS_VIABLE))
-		return why_not(&v->why, EBUSY, "the kernel drives other devices of its IOMMU group %s, see /sys/kernel/iommu_groups/%s/devices",
+		return why_not(&v->why, EPERM, "the kernel drives other devices of its IOMMU group %s, see /sys/kernel/iommu_groups/%s/devices",
 			       number, number);
 	if (ioctl(v->group, VFIO_GROUP_SET_CONTAINER, &v->container))
 		return why_not(&v->why, errno, "cannot use IOMMU group %s: %m", number);

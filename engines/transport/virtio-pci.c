@@ -114,7 +114,7 @@ static int require_structure(struct virtio_pci *d, const uint8_t *config, unsign
 
 	if (ret < 0)
 		return ret;
-	return ret ? 0 : why_not(&d->why, ENODEV, "no capability of it tells where its %s is in memory: it may be a legacy device (disable-legacy=, disable-modern= of QEMU)",
+	return ret ? 0 : why_not(&d->why, ENODEV, "no capability of it tells where its %s is, in memory that can be mapped: it may be a legacy device (disable-modern=on of QEMU)",
 				 structure[type].name);
 }
 

@@ -69,9 +69,14 @@ sleep 100 </dev/vda &
 check "an open disk is refused" fails "vda is open in sleep ($!)" dataplane bind $one
 kill $!
 wait $! || true
+printf "n\np\n1\n\n+16M\nw\n" | fdisk /dev/vda >/dev/null 2>&1
+mke2fs /dev/vda1 >/dev/null 2>&1
+mount -t ext4 /dev/vda1 /mnt 2>/dev/null || mount -t ext2 /dev/vda1 /mnt
+check "a partition in use is refused" fails "vda1 is mounted on /mnt" dataplane bind $one
+umount /mnt
 check "another device is refused" fails "no virtio-blk device" dataplane bind 0000:00:1f.2
 check "the disk is still the kernel'"'"'s" is virtio-pci driver $one
-check "bind loads the modules" dataplane bind 00:01.0
+check "bind, of a disk with a partition" dataplane bind 00:01.0
 check "vfio-pci has it" is vfio-pci driver $one
 check "the disk is gone" test ! -e /sys/block/vda
 check "the other one stays" is virtio-pci driver $two

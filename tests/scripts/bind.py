@@ -50,6 +50,8 @@ class Kernel(vfio.Host):
             place = path / "virtio0/block/vda" / ("" if name == "vda" else name)
             (place / "holders").mkdir(parents=True, exist_ok=True)
             (place / "dev").write_text(f"254:{n}\n")
+            if n:
+                (place / "partition").write_text(f"{n}\n")
             (self.sys / "class/block" / name).symlink_to(place)
             (self.dev / name).touch()
 

@@ -190,10 +190,12 @@ def _process(path):
 
 @contextlib.contextmanager
 def _claimed(device):
-    """Hold the disk of DEVICE so that meanwhile nobody mounts it; refused where the kernel or anybody does already."""
+    """Hold the disk of DEVICE, and so its partitions, that meanwhile nobody mounts it; refused where the kernel or anybody does already."""
     held = []
     try:
         for name, _ in device.nodes():
+            if (device.host.sys / "class/block" / name / "partition").exists():
+                continue
             try:
                 held.append(os.open(device.host.dev / name, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
             except FileNotFoundError:
