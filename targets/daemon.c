@@ -111,7 +111,7 @@ static int start_threads(struct daemon *d)
 /* A command that finds the target at a port needs no socket. */
 static bool has_private_socket(const struct daemon *d)
 {
-	return d->o.run && !d->o.port;
+	return d->o.run && !d->o.port && !d->ops->socketless;
 }
 
 static int choose_sockets(struct daemon *d)
@@ -159,16 +159,16 @@ static int listen_on_all(struct daemon *d)
 
 static int start_command(struct daemon *d)
 {
-	char uri[PATH_MAX];
+	struct run_place place;
 	int ret;
 
 	d->child_fd = -1;
 	if (!d->o.run)
 		return 0;
-	d->ops->uri(d, uri, sizeof(uri));
+	place = d->ops->place(d);
 	ret = family_init(&d->family);
 	if (!ret)
-		ret = run_command(d->o.run, d->device[0].socket, uri, &d->child);
+		ret = run_command(d->o.run, &place, &d->child);
 	if (!ret) {
 		d->child_fd = run_pidfd(d->child);
 		ret = d->child_fd < 0 ? d->child_fd : 0;
@@ -265,7 +265,7 @@ static bool on_signal(struct daemon *d)
 	return ends;
 }
 
-/* Serve until a signal or the end of --run's command. */
+/* Serve until a signal, the end of --run's command or that of a device. */
 static void serve(struct daemon *d)
 {
 	struct pollfd fds[2 + TARGET_SOCKETS_MAX] = {
@@ -283,7 +283,7 @@ static void serve(struct daemon *d)
 				d->ops->accept(d, i);
 		if (fds[0].revents && on_signal(d))
 			return;
-		if (fds[1].revents)
+		if (fds[1].revents || d->lost)
 			return;
 	}
 }
@@ -351,7 +351,7 @@ static int run(struct daemon *d)
 	hurry(d);
 	status = end_command(d);
 	stop_listening(d, d->nr_devices);
-	if (ret || save_stats(d))
+	if (ret || save_stats(d) || d->lost)
 		status = status ? status : 1;
 	return status;
 }
@@ -367,7 +367,7 @@ static int open_devices(struct daemon *d)
 {
 	struct backend_config config = target_options_backend(&d->o, false);
 
-	d->nr_devices = d->o.sockets.nr ? : 1;
+	d->nr_devices = d->o.sockets.nr ? : d->o.devices.nr ? : 1;
 	d->device = calloc(d->nr_devices, sizeof(*d->device));
 	if (!d->device) {
 		options_error(NULL, NULL, "devices: %s", strerror(ENOMEM));
@@ -416,12 +416,16 @@ static void end_trace(struct daemon *d)
  */
 int daemon_main(struct daemon *d, const struct daemon_ops *ops, int argc, char **argv)
 {
-	int status = 1, ret;
+	int status, ret;
 
 	d->ops = ops;
 	ret = target_options_parse(&d->o, ops->program, argc, argv);
 	if (ret)
 		return ret < 0;
+	status = ops->instead ? ops->instead(d) : -1;
+	if (status >= 0)
+		return status;
+	status = 1;
 	d->signal_fd = open_signals();
 	if (d->signal_fd < 0 || check_cpus(d) || open_devices(d))
 		return 1;

@@ -14,7 +14,7 @@ struct daemon;
  * struct daemon_device - a disk and where it is found
  * @backend: where the data is
  * @socket: path it listens on; empty for another place
- * @listen_fd: listening
+ * @listen_fd: listening, or whatever else daemon_ops.accept is to be told of
  */
 struct daemon_device {
 	struct backend backend;
@@ -25,18 +25,23 @@ struct daemon_device {
 /**
  * struct daemon_ops - what is a target's own
  * @program: its command line
+ * @socketless: it is found at no socket, so that --run's command gets no private one
+ * @instead: what to do instead of serving, if an option asks for that: returns the exit status, or a
+ *	negative errno to serve; may be NULL
  * @listen: make the listening socket of device @i and set its listen_fd; 0 or a negative
  *	errno, reported
  * @accept: let waiting clients of device @i in; its listen_fd is readable
  * @close: stop listening, finish what is in flight at device @i, end all its clients
- * @uri: what $uri is for --run's command
+ * @place: what --run's command is told of where the target is; strings are @d's, or static
  */
 struct daemon_ops {
 	const struct target_program *program;
+	bool socketless;
+	int (*instead)(struct daemon *d);
 	int (*listen)(struct daemon *d, unsigned int i);
 	void (*accept)(struct daemon *d, unsigned int i);
 	void (*close)(struct daemon *d, unsigned int i);
-	void (*uri)(const struct daemon *d, char *uri, size_t len);
+	struct run_place (*place)(struct daemon *d);
 };
 
 /**
@@ -52,6 +57,7 @@ struct daemon_ops {
  * @family: that, and what it has started
  * @child_fd: readable when it has ended, -1 without
  * @ended_by: the signal that ended the target, 0 without
+ * @lost: a device has been taken away, which ends the target
  * @started_ns: when the target was ready
  */
 struct daemon {
@@ -66,6 +72,7 @@ struct daemon {
 	struct family family;
 	int child_fd;
 	int ended_by;
+	bool lost;
 	uint64_t started_ns;
 };
 

@@ -35,7 +35,7 @@ static const char *const usage[] = {
 };
 
 static const struct options_section sections[] = {
-	SECTIONS_OF_ALL,
+	SECTIONS_OF_SOCKETS,
 	{ "EXAMPLES",
 	  "A job file of fio's own nbd engine against a thread pool that works on a file:\n"
 	  "\n"
@@ -45,7 +45,7 @@ static const struct options_section sections[] = {
 	  "\n"
 	  "\tnbd-target --port 10809 --backend ram --size 4G --poll busy --cpus 1\n" },
 	{ "SEE ALSO",
-	  "fio(1), vhost-user-blk-target(1), nbdinfo(1), qemu-nbd(8), nbdkit(1)\n" },
+	  "fio(1), vhost-user-blk-target(1), ublk-target(1), nbdinfo(1), qemu-nbd(8), nbdkit(1)\n" },
 	{ NULL, NULL },
 };
 

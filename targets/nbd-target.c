@@ -13,6 +13,7 @@ struct nbd_target {
 	struct daemon daemon;		/* first */
 	struct nbd_server server[TARGET_SOCKETS_MAX];
 	char description[64];
+	char uri[PATH_MAX];
 };
 
 static struct nbd_server *server(struct daemon *d, unsigned int i)
@@ -83,7 +84,7 @@ static void append_escaped(char *uri, size_t len, const char *s)
 }
 
 /* As in the "URI" document of the specification. */
-static void uri(const struct daemon *d, char *uri, size_t len)
+static void make_uri(const struct daemon *d, char *uri, size_t len)
 {
 	bool is_ipv6 = strchr(address(d), ':');
 
@@ -99,12 +100,20 @@ static void uri(const struct daemon *d, char *uri, size_t len)
 	append_escaped(uri, len, d->device[0].socket);
 }
 
+static struct run_place place(struct daemon *d)
+{
+	struct nbd_target *t = (struct nbd_target *)d;
+
+	make_uri(d, t->uri, sizeof(t->uri));
+	return (struct run_place) { .socket = d->device[0].socket, .uri = t->uri };
+}
+
 static const struct daemon_ops ops = {
 	.program = &nbd_program,
 	.listen = start_listening,
 	.accept = let_in,
 	.close = stop_serving,
-	.uri = uri,
+	.place = place,
 };
 
 int main(int argc, char **argv)

@@ -148,28 +148,31 @@ static int dataplane_directory(char *dir, size_t len)
 	return 0;
 }
 
-enum { VAR_SOCKET, VAR_URI, VAR_DATAPLANE, NUM_VARS };
+enum { VAR_SOCKET, VAR_URI, VAR_DEVICE, VAR_DATAPLANE, NUM_VARS };
 
 static const char *const var_names[NUM_VARS] = {
-	"socket", "uri", "FIO_DATAPLANE",
+	"socket", "uri", "device", "FIO_DATAPLANE",
 };
 
-static int is_our_variable(const char *entry)
+static bool is_our_variable(const char *const values[NUM_VARS], const char *entry)
 {
 	for (int i = 0; i < NUM_VARS; i++) {
 		size_t len = strlen(var_names[i]);
 
-		if (!strncmp(entry, var_names[i], len) && entry[len] == '=')
-			return 1;
+		if (values[i] && !strncmp(entry, var_names[i], len) && entry[len] == '=')
+			return true;
 	}
-	return 0;
+	return false;
 }
 
-static void free_environment(char **env)
+static void free_environment(char **env, const char *const values[NUM_VARS])
 {
+	size_t n = 0;
+
 	/* Ours come first; the others belong to the process */
 	for (int i = 0; env && i < NUM_VARS; i++)
-		free(env[i]);
+		if (values[i])
+			free(env[n++]);
 	free(env);
 }
 
@@ -179,7 +182,7 @@ static void free_environment(char **env)
  */
 static char **make_environment(const char *const values[NUM_VARS])
 {
-	size_t n = 0, at = NUM_VARS;
+	size_t n = 0, at = 0;
 	char **env;
 
 	while (environ && environ[n])
@@ -189,14 +192,17 @@ static char **make_environment(const char *const values[NUM_VARS])
 		return NULL;
 
 	for (int i = 0; i < NUM_VARS; i++) {
-		if (asprintf(&env[i], "%s=%s", var_names[i], values[i]) < 0) {
-			env[i] = NULL;
-			free_environment(env);
+		if (!values[i])
+			continue;
+		if (asprintf(&env[at], "%s=%s", var_names[i], values[i]) < 0) {
+			env[at] = NULL;
+			free_environment(env, values);
 			return NULL;
 		}
+		at++;
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!is_our_variable(environ[i]))
+		if (!is_our_variable(values, environ[i]))
 			env[at++] = environ[i];
 	}
 	return env;
@@ -234,11 +240,10 @@ static _Noreturn void run_child(const char *cmd, char **env, pid_t parent)
 	_exit(127);
 }
 
-int run_command(const char *cmd, const char *socket_path, const char *uri,
-		pid_t *pid)
+int run_command(const char *cmd, const struct run_place *place, pid_t *pid)
 {
 	char dir[PATH_MAX];
-	const char *const values[NUM_VARS] = { socket_path, uri, dir };
+	const char *const values[NUM_VARS] = { place->socket, place->uri, place->device, dir };
 	pid_t parent = getpid(), child;
 	sigset_t all, before;
 	char **env;
@@ -260,7 +265,7 @@ int run_command(const char *cmd, const char *socket_path, const char *uri,
 	ret = child < 0 ? -errno : 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 
-	free_environment(env);
+	free_environment(env, values);
 	if (!ret)
 		*pid = child;
 	return ret;

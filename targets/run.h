@@ -29,11 +29,22 @@ int run_private_socket(char *path, size_t len);
 void run_remove_private_socket(const char *path);
 
 /**
+ * struct run_place - Where the command finds the target; what is NULL is left as it is
+ * @socket:	Exported as $socket
+ * @uri:	Exported as $uri
+ * @device:	Exported as $device
+ */
+struct run_place {
+	const char *socket;
+	const char *uri;
+	const char *device;
+};
+
+/**
  * run_command() - Start a shell command
- * @cmd:		For /bin/sh -c
- * @socket_path:	Exported as $socket
- * @uri:		Exported as $uri
- * @pid:		Result, the shell's process
+ * @cmd:	For /bin/sh -c
+ * @place:	What it is told of the target
+ * @pid:	Result, the shell's process
  *
  * $FIO_DATAPLANE becomes the directory above the one that holds the running
  * program. The child starts with no signal blocked and none handled, and gets
@@ -41,8 +52,7 @@ void run_remove_private_socket(const char *path);
  *
  * Return: 0 or negative errno
  */
-int run_command(const char *cmd, const char *socket_path, const char *uri,
-		pid_t *pid);
+int run_command(const char *cmd, const struct run_place *place, pid_t *pid);
 
 /**
  * run_pidfd() - A descriptor that polls readable once the command has ended

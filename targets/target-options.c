@@ -124,6 +124,58 @@ void format_delay(const void *value, char *buf, size_t len)
 	delay_format(value, buf, len);
 }
 
+int parse_device(const char *s, void *value)
+{
+	struct target_devices *devices = value;
+	char *end;
+	unsigned long number = strtoul(s, &end, 10);
+
+	if (*s < '0' || *s > '9' || *end || number > TARGET_DEVICE_MAX || devices->nr == TARGET_SOCKETS_MAX)
+		return -EINVAL;
+	devices->number[devices->nr++] = (int)number;
+	return 0;
+}
+
+void format_devices(const void *value, char *buf, size_t len)
+{
+	const struct target_devices *devices = value;
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (unsigned int i = 0; i < devices->nr && at < len; i++)
+		at += (size_t)snprintf(buf + at, len - at, "%s%d", i ? " " : "", devices->number[i]);
+}
+
+/* parse_map() - Read "0,1,1": the iothread of the first queue, the second, … */
+int parse_map(const char *s, void *value)
+{
+	struct target_map map = { 0 };
+	char *end;
+
+	do {
+		unsigned long iothread = strtoul(s, &end, 10);
+
+		if (*s < '0' || *s > '9' || iothread >= TARGET_IOTHREADS_MAX || map.nr == TARGET_MAP_MAX)
+			return -EINVAL;
+		map.iothread[map.nr++] = (uint16_t)iothread;
+		s = end + 1;
+	} while (*end == ',');
+	if (*end)
+		return -EINVAL;
+	*(struct target_map *)value = map;
+	return 0;
+}
+
+void format_map(const void *value, char *buf, size_t len)
+{
+	const struct target_map *map = value;
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (unsigned int i = 0; i < map->nr && at < len; i++)
+		at += (size_t)snprintf(buf + at, len - at, "%s%u", i ? "," : "", map->iothread[i]);
+}
+
 static int check_place(const struct target_options *o, const char *argv0)
 {
 	if (o->sockets.nr && o->run)

@@ -35,6 +35,15 @@ struct target_map {
 	unsigned int nr;		/* 0: round robin */
 };
 
+/* The last number of a ublk device */
+#define TARGET_DEVICE_MAX	1048575
+
+/* struct target_devices - What all --device say */
+struct target_devices {
+	int number[TARGET_SOCKETS_MAX];
+	unsigned int nr;
+};
+
 enum target_aio {
 	TARGET_AIO_DEFAULT,		/* not given: threads for a file, else inline */
 	TARGET_AIO_THREADS,
@@ -93,9 +102,9 @@ struct target_options {
 
 	uint32_t max_clients;		/* of each socket */
 
-	/* vhost-user-blk-target */
+	/* vhost-user-blk-target, and but for the last one ublk-target */
 	uint32_t num_queues;
-	uint32_t queue_size;		/* entries, a power of two */
+	uint32_t queue_size;		/* entries */
 	struct target_map iothread_map;
 	uint64_t max_client_memory;	/* bytes */
 
@@ -103,6 +112,10 @@ struct target_options {
 	uint32_t port;			/* 0 if not given */
 	const char *bind;
 	const char *export;
+
+	/* ublk-target */
+	struct target_devices devices;
+	bool remove;
 
 	const char *stats;
 	const char *trace;
@@ -126,6 +139,7 @@ struct target_program {
 
 extern const struct target_program vhost_user_blk_program;
 extern const struct target_program nbd_program;
+extern const struct target_program ublk_program;
 
 /**
  * target_options_parse() - Read the command line of a target

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Rows of the option tables that both targets have */
+/* Rows of the option tables that several targets have */
 #ifndef TARGETS_TARGET_ROWS_H
 #define TARGETS_TARGET_ROWS_H
 
@@ -18,6 +18,11 @@ void format_aio(const void *value, char *buf, size_t len);
 int parse_delay(const char *s, void *value);
 void format_delay(const void *value, char *buf, size_t len);
 void format_own_delay(const void *value, char *buf, size_t len);
+
+int parse_device(const char *s, void *value);
+void format_devices(const void *value, char *buf, size_t len);
+int parse_map(const char *s, void *value);
+void format_map(const void *value, char *buf, size_t len);
 
 extern const char *const pool_queue_names[];
 extern const char *const completion_names[];
@@ -105,6 +110,12 @@ extern const char *const completion_names[];
 	{ OPT_CPUS, "cpus", "LIST", AT(cpus), \
 	  .help = "pin the iothreads to these CPUs, such as 1 or 0,2-3" }
 
+#define ROW_IOTHREAD_MAP \
+	{ OPT_CUSTOM, "iothread-map", "LIST", AT(iothread_map), \
+	  .parse = parse_map, .format = format_map, \
+	  .accepts = "a list of iothreads, counted from 0, such as 0,1,1", \
+	  .help = "the iothread of each queue of every device, such as 0,1,1; queues beyond the list start it over (default: round robin)" }
+
 #define ROWS_POLLING \
 	{ OPT_TOPIC, .help = "Polling" }, \
 	{ OPT_ENUM, "poll", "POLICY", .def = "adaptive", .names = poll_names, AT(poll), \
@@ -132,14 +143,21 @@ extern const char *const completion_names[];
 	{ OPT_ACTION, "describe", AT(describe), .help = "print all options as JSON, from which manual page and completion are made, and exit" }, \
 	{ OPT_ACTION, "version", AT(version), .help = "print the version and exit" }
 
-/* Sections of the man page that both have */
-#define SECTIONS_OF_ALL \
+/* Sections of the man page that several have */
+#define SECTION_SIGNALS(place) \
 	{ "SIGNALS", \
-	  "SIGTERM, SIGINT and SIGHUP finish the requests in flight, write the statistics, remove the socket and end the program with status 0, or with --run as EXIT STATUS says. Requests whose I/O is done and that only wait for the service time of --delay or a --device throttle wait for 2 s more, and are answered then.\n" \
+	  "SIGTERM, SIGINT and SIGHUP finish the requests in flight, write the statistics, remove the " place " and end the program with status 0, or with --run as EXIT STATUS says. Requests whose I/O is done and that only wait for the service time of --delay or a --device throttle wait for 2 s more, and are answered then.\n" \
 	  "\n" \
-	  "SIGUSR1 prints the statistics on the standard error.\n" }, \
+	  "SIGUSR1 prints the statistics on the standard error.\n" }
+
+#define SECTION_EXIT_STATUS \
 	{ "EXIT STATUS", \
-	  "0 after SIGTERM, SIGINT or SIGHUP, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 plus the number of the signal that killed it. One of these signals to the target ends COMMAND, and all that it has started, by SIGTERM: if it dies of that, the status is 143, 130 or 129, after the signal that the target got. What has not ended after 30 s, or when a second signal comes, is killed. What COMMAND leaves running when it ends by itself gets SIGTERM as well, and 5 s.\n" }, \
+	  "0 after SIGTERM, SIGINT or SIGHUP, 1 for a bad option or when the target cannot start. With --run, the status of COMMAND, or 128 plus the number of the signal that killed it. One of these signals to the target ends COMMAND, and all that it has started, by SIGTERM: if it dies of that, the status is 143, 130 or 129, after the signal that the target got. What has not ended after 30 s, or when a second signal comes, is killed. What COMMAND leaves running when it ends by itself gets SIGTERM as well, and 5 s.\n" }
+
+/* Of those that are found at a socket */
+#define SECTIONS_OF_SOCKETS \
+	SECTION_SIGNALS("socket"), \
+	SECTION_EXIT_STATUS, \
 	{ "ENVIRONMENT", \
 	  "What COMMAND of --run sees: $socket, the path of the socket, empty with --port; $uri, where the target is found as a URI; $FIO_DATAPLANE, the directory that holds engines/.\n" \
 	  "\n" \

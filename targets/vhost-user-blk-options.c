@@ -1,43 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The command line of vhost-user-blk-target */
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/alloc.h"
 #include "base/version.h"
 #include "targets/target-rows.h"
-
-/* parse_map() - Read "0,1,1": the iothread of the first queue, the second, … */
-static int parse_map(const char *s, void *value)
-{
-	struct target_map map = { 0 };
-	char *end;
-
-	do {
-		unsigned long iothread = strtoul(s, &end, 10);
-
-		if (*s < '0' || *s > '9' || iothread >= TARGET_IOTHREADS_MAX || map.nr == TARGET_MAP_MAX)
-			return -EINVAL;
-		map.iothread[map.nr++] = (uint16_t)iothread;
-		s = end + 1;
-	} while (*end == ',');
-	if (*end)
-		return -EINVAL;
-	*(struct target_map *)value = map;
-	return 0;
-}
-
-static void format_map(const void *value, char *buf, size_t len)
-{
-	const struct target_map *map = value;
-	size_t at = 0;
-
-	buf[0] = '\0';
-	for (unsigned int i = 0; i < map->nr && at < len; i++)
-		at += (size_t)snprintf(buf + at, len - at, "%s%u", i ? "," : "", map->iothread[i]);
-}
 
 static const struct option_desc table[] = {
 	{ OPT_TOPIC, .help = "Where it is found" },
@@ -55,10 +21,7 @@ static const struct option_desc table[] = {
 	{ OPT_U32, "max-clients", "N", .def = "64", .min = 1, .max = 256, AT(max_clients),
 	  .help = "clients that each socket serves at once, 1 to 256, however long they have nothing to do; one more takes the place of one that has not finished its first message, or is refused" },
 	ROWS_THREADS,
-	{ OPT_CUSTOM, "iothread-map", "LIST", AT(iothread_map),
-	  .parse = parse_map, .format = format_map,
-	  .accepts = "a list of iothreads, counted from 0, such as 0,1,1",
-	  .help = "the iothread of each queue of every device, such as 0,1,1; queues beyond the list start it over (default: round robin)" },
+	ROW_IOTHREAD_MAP,
 	ROWS_POLLING,
 	ROWS_REPORTS,
 	{ .type = OPT_END },
@@ -71,7 +34,7 @@ static const char *const usage[] = {
 };
 
 static const struct options_section sections[] = {
-	SECTIONS_OF_ALL,
+	SECTIONS_OF_SOCKETS,
 	{ "EXAMPLES",
 	  "A job file against a device that takes 20 microseconds a request:\n"
 	  "\n"
@@ -81,7 +44,7 @@ static const struct options_section sections[] = {
 	  "\n"
 	  "\tvhost-user-blk-target --socket /tmp/disk --backend ram --size 4G --poll busy --cpus 1\n" },
 	{ "SEE ALSO",
-	  "fio(1), nbd-target(1), qemu-storage-daemon(1)\n" },
+	  "fio(1), nbd-target(1), ublk-target(1), qemu-storage-daemon(1)\n" },
 	{ NULL, NULL },
 };
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <stdio.h>
 #include "targets/daemon.h"
 #include "targets/vhost-user/lost-memory.h"
 #include "targets/vhost-user/server.h"
@@ -51,9 +50,11 @@ static void stop_serving(struct daemon *d, unsigned int i)
 }
 
 /* A vhost-user device has no URI; its socket is all there is to say. */
-static void uri(const struct daemon *d, char *uri, size_t len)
+static struct run_place place(struct daemon *d)
 {
-	snprintf(uri, len, "%s", d->device[0].socket);
+	const char *socket = d->device[0].socket;
+
+	return (struct run_place) { .socket = socket, .uri = socket };
 }
 
 static const struct daemon_ops ops = {
@@ -61,7 +62,7 @@ static const struct daemon_ops ops = {
 	.listen = start_listening,
 	.accept = let_in,
 	.close = stop_serving,
-	.uri = uri,
+	.place = place,
 };
 
 int main(int argc, char **argv)

@@ -59,7 +59,7 @@ _dataplane_words()
 		done
 		;;
 	factors)
-		for path in ${_dataplane_options[vhost-user-blk-target]} ${_dataplane_options[nbd-target]}; do
+		for path in ${_dataplane_options[vhost-user-blk-target]} ${_dataplane_options[nbd-target]} ${_dataplane_options[ublk-target]}; do
 			echo "${path#--}="
 		done | sort -u
 		;;
@@ -262,7 +262,7 @@ def _zsh_specs(page):
         if kind.startswith("words "):
             action = "(" + kind.removeprefix("words ") + ")"
         elif kind == "targets":
-            action = "(vhost-user-blk-target nbd-target)"
+            action = "(vhost-user-blk-target nbd-target ublk-target)"
         else:
             action = "_files" if kind == "files" else f"_dataplane_{kind}"
         takes = re.sub(r"[:\[\]'\\ ]", "", o.arg) or "value"

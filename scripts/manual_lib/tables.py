@@ -95,7 +95,7 @@ def _overview(parsers, version):
                 parsers.description, options=listed, sections=[
                     ("NOTES", parsers.epilog),
                     ("SEE ALSO", _references([f"dataplane-{name}" for name in parsers.parsers]) + ", " +
-                     _references(["vhost-user-blk-target", "nbd-target", "fio-dataplane-engines", "fio"]))])
+                     _references(["vhost-user-blk-target", "nbd-target", "ublk-target", "fio-dataplane-engines", "fio"]))])
 
 
 def _command(parser, text, version):
@@ -124,7 +124,7 @@ def _engines(directory, version):
     return Page("fio-dataplane-engines", version, "fio engines for NBD, vhost-user-blk and polled virtio queues",
                 ["fio --ioengine=external:${FIO_DATAPLANE}/engines/NAME.so [OPTION…]"],
                 "Engines that fio loads from a file; \"eval $(dataplane env)\" sets FIO_DATAPLANE. Their options stand in a job file beside fio's own, and fio --enghelp=FILE lists them.",
-                options=options, sections=[("SEE ALSO", _references(["fio", "dataplane", "vhost-user-blk-target", "nbd-target"]))])
+                options=options, sections=[("SEE ALSO", _references(["fio", "dataplane", "vhost-user-blk-target", "nbd-target", "ublk-target"]))])
 
 
 def _engine_option(path, name, text):

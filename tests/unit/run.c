@@ -26,7 +26,7 @@ static int run(const char *cmd)
 {
 	pid_t pid;
 
-	assert_int_equal(run_command(cmd, "/a b/socket", "uri:x", &pid), 0);
+	assert_int_equal(run_command(cmd, &(struct run_place) { "/a b/socket", "uri:x", NULL }, &pid), 0);
 	return run_status(pid);
 }
 
@@ -111,7 +111,7 @@ static void test_pidfd(void **state)
 	assert_int_equal(pipe(gate), 0);
 	snprintf(cmd, sizeof(cmd), "exec %d>&-; read x <&%d; exit 3", gate[1],
 		 gate[0]);
-	assert_int_equal(run_command(cmd, "s", "u", &pid), 0);
+	assert_int_equal(run_command(cmd, &(struct run_place) { "s", "u", NULL }, &pid), 0);
 	p.fd = run_pidfd(pid);
 	if (p.fd == -ENOSYS || p.fd == -EPERM) {
 		close(gate[1]);
@@ -145,7 +145,7 @@ static void test_dies_with_parent(void **state)
 		char cmd[64];
 
 		snprintf(cmd, sizeof(cmd), "echo >&%d; exec sleep 60", gate[1]);
-		if (run_command(cmd, "s", "u", &pid))
+		if (run_command(cmd, &(struct run_place) { "s", "u", NULL }, &pid))
 			_exit(1);
 		for (;;)
 			pause();

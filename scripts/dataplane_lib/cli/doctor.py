@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .. import paths
 from ..host import cpus, rtt, system, vfio
+from ..model import targets
 from ..errors import Refused
 
 OK, WARN, BAD = "OK", "WARN", "BAD"
@@ -25,7 +26,7 @@ def examine():
     pinning = cpus.choose()
     for check in (_fio, _modules, _engines, _peers, lambda: _cpus(pinning), lambda: _smt(pinning), _governor,
                   _idle, _clock, lambda: _quiet(pinning), _load, lambda: _distance(pinning),
-                  _hugepages, _io_uring, _null_blk, _kvm, _vfio):
+                  _hugepages, _io_uring, _null_blk, _ublk, _kvm, _vfio):
         grade, what, advice = check()
         print(f"{grade:<5}{what}" + (f"\n     -> {advice}" if advice else ""))
         if grade == BAD:
@@ -51,7 +52,7 @@ def _engines():
     """Let the installed fio load an engine: the only test that counts."""
     try:
         engines = [paths.built("engines", f"{name}.so") for name in _ENGINES]
-        for name in ("vhost-user-blk-target", "nbd-target"):
+        for name in (targets.VHOST, targets.NBD, targets.UBLK):
             paths.built("targets", name)
     except Refused as err:
         return BAD, "engines: not built", str(err)
@@ -182,13 +183,27 @@ def _io_uring():
             "only io_uring arms need it: sysctl kernel.io_uring_disabled=0, or allow it in the container")
 
 
+def _has_module(name):
+    return bool(list(Path("/lib/modules").glob(f"{os.uname().release}/**/{name}.ko*")))
+
+
 def _null_blk():
     if Path("/sys/module/null_blk").exists():
         return OK, "null_blk: loaded", ""
-    release = os.uname().release
-    if list(Path("/lib/modules").glob(f"{release}/**/null_blk.ko*")):
+    if _has_module("null_blk"):
         return OK, "null_blk: not loaded (modprobe null_blk, for studies that want it)", ""
     return WARN, "null_blk: not available in this kernel", "only studies on /dev/nullb0 need it; --backend null stands in"
+
+
+def _ublk():
+    control = Path("/dev/ublk-control")
+    if not control.exists():
+        if _has_module("ublk_drv"):
+            return OK, f"ublk: driver not loaded (modprobe ublk_drv, for {targets.UBLK})", ""
+        return WARN, "ublk: no driver in this kernel", f"only {targets.UBLK} needs it: Linux 6.4 or newer with CONFIG_BLK_DEV_UBLK"
+    if os.access(control, os.R_OK | os.W_OK):
+        return OK, "ublk: driver loaded" if not os.geteuid() else "ublk: driver loaded; for root alone devices can be taken over after SIGKILL", ""
+    return WARN, f"ublk: no permission to open {control}", f"only {targets.UBLK} needs it: be root, or have a udev rule"
 
 
 def _kvm():

@@ -9,7 +9,7 @@ from .. import paths
 from . import guest_arm, jobfile, server
 from ..errors import Refused
 
-VHOST, NBD = "vhost-user-blk-target", "nbd-target"
+VHOST, NBD, UBLK = "vhost-user-blk-target", "nbd-target", "ublk-target"
 _SPEAKS = {VHOST: "vhost-user", NBD: "NBD"}
 # An answer to --version takes milliseconds; a program that is none of ours may have none.
 _PATIENCE_S = 5
