@@ -22,6 +22,8 @@ static struct fio_option options[] = {
 			  .help = "In another process, at socket=" },
 			{ .ival = "vfio-pci", .oval = VIA_VFIO_PCI,
 			  .help = "A virtio-blk device on PCI, at device=, which 'dataplane bind' has given to vfio-pci" },
+			{ .ival = "vhost-vdpa", .oval = VIA_VHOST_VDPA,
+			  .help = "A virtio-blk device on the kernel's vDPA bus, hardware or a VDUSE daemon's, whose vhost-vdpa file is at device=" },
 		},
 		OPTION_LISTED,
 	},
@@ -39,7 +41,7 @@ static struct fio_option options[] = {
 		.lname	= "Device",
 		.type	= FIO_OPT_STR_STORE,
 		VIRTIO_OPTION(device),
-		.help	= "transport=vfio-pci: PCI address of the device, such as 0000:00:04.0",
+		.help	= "transport=vfio-pci: PCI address of the device, such as 0000:00:04.0; transport=vhost-vdpa: its file, such as /dev/vhost-vdpa-0",
 		OPTION_LISTED,
 	},
 	JOB_OPTIONS_WAIT_BY("spin", {
@@ -57,6 +59,7 @@ const struct virtio_transport *const virtio_transports[] = {
 	[VIA_VHOST_USER] = &via_vhost_user,
 	[VIA_EMBEDDED] = &via_embedded,
 	[VIA_VFIO_PCI] = &via_vfio,
+	[VIA_VHOST_VDPA] = &via_vdpa,
 };
 
 __attribute__((visibility("default"))) struct ioengine_ops ioengine = {

@@ -8,6 +8,7 @@ enum virtio_transport_kind {
 	VIA_VHOST_USER,
 	VIA_EMBEDDED,
 	VIA_VFIO_PCI,
+	VIA_VHOST_VDPA,
 };
 
 /**
@@ -16,7 +17,7 @@ enum virtio_transport_kind {
  * @transport: enum virtio_transport_kind
  * @socket: path of the device's socket, for VIA_VHOST_USER
  * @target: options of the target, for VIA_EMBEDDED
- * @device: the device's address, for VIA_VFIO_PCI
+ * @device: the device's PCI address, for VIA_VFIO_PCI, or its file, for VIA_VHOST_VDPA
  * @queue_size: entries of a virtqueue, 0 for what iodepth needs
  * @num_queues: virtqueues to set up at least
  * @hugepages: rings and I/O buffers in huge pages

@@ -42,6 +42,7 @@ struct virtio_transport {
 extern const struct virtio_transport via_vhost_user;
 extern const struct virtio_transport via_embedded;
 extern const struct virtio_transport via_vfio;
+extern const struct virtio_transport via_vdpa;
 
 /* Those that the engine this code is linked into offers, by enum virtio_transport_kind. */
 extern const struct virtio_transport *const virtio_transports[];

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <linux/virtio_config.h>
+#include <linux/virtio_ids.h>
+#include "engines/glue/glue.h"
+#include "engines/transport/vhost-vdpa.h"
+#include "engines/virtio/device.h"
+
+/*
+ * A virtio-blk device of the kernel's vDPA bus, hardware or a VDUSE daemon's, by its vhost-vdpa file. Kicks
+ * and calls are eventfds.
+ */
+
+static const char *key(const struct virtio_options *o)
+{
+	return o->device && *o->device ? o->device : NULL;
+}
+
+static int report(struct thread_data *td, const struct shared_device *dev, int err)
+{
+	const struct vdpa *v = dev->priv;
+
+	return glue_fail(td, -err, "cannot use vhost-vdpa device %s: %s", dev->key, v->why.text);
+}
+
+static int read_limits(struct shared_device *dev, struct vdpa *v)
+{
+	struct virtio_blk_config config;
+	int ret = vdpa_read_config(v, &config, BLK_CONFIG_BYTES);
+
+	if (ret)
+		return ret;
+	dev->features = v->features;
+	blk_limits_read(&dev->limits, &config, v->features);
+	dev->max_queues = v->features >> VIRTIO_BLK_F_MQ & 1 ? le16toh(config.num_queues) : 1;
+	if (v->max_queues && dev->max_queues > v->max_queues)
+		dev->max_queues = v->max_queues;
+	if (!dev->max_queues)
+		return why_not(&v->why, EPROTO, "it says that it has no queue");
+	dev->max_queue_size = v->max_queue_size;
+	return 0;
+}
+
+/* A device that is no PCI one may need ACCESS_PLATFORM (VDUSE does); ours are IOTLB addresses anyway. */
+static int meet(struct shared_device *dev, const struct virtio_options *o)
+{
+	uint64_t wanted = 1ull << VIRTIO_F_ACCESS_PLATFORM | blk_driver_features(o->packed, o->event_idx, o->indirect);
+	struct vdpa *v = dev->priv;
+	int ret;
+
+	if (v->id != VIRTIO_ID_BLOCK)
+		return why_not(&v->why, ENODEV, "it is no disk (virtio device %u, a disk is %u)", v->id, VIRTIO_ID_BLOCK);
+	ret = vdpa_negotiate(v, wanted, 1ull << VIRTIO_F_VERSION_1);
+	return ret ? ret : read_limits(dev, v);
+}
+
+static int vdpa_transport_open(struct shared_device *dev, struct thread_data *td)
+{
+	const struct virtio_options *o = td->eo;
+	struct vdpa *v = calloc(1, sizeof(*v));
+	int ret;
+
+	dev->peer_fd = -1;
+	if (!v)
+		return glue_fail(td, ENOMEM, "no memory for vhost-vdpa device %s", dev->key);
+	v->fd = -1;
+	dev->priv = v;
+	if (o->reconnect)
+		return glue_fail(td, EINVAL, "reconnect=1 is for a device of another process, transport=vhost-user");
+	ret = vdpa_open(v, dev->key);
+	if (!ret)
+		ret = meet(dev, o);
+	return ret ? report(td, dev, ret) : 0;
+}
+
+static int start_queue(struct shared_device *dev, unsigned int index)
+{
+	struct blk_shape shape = shared_device_shape(dev);
+	struct shared_queue *q = &dev->queue[index];
+	struct vq_driver ring;
+	struct vq_parts parts;
+
+	blk_queue_ring(&ring, q->mem, &shape);
+	parts = vq_driver_parts(&ring);
+	return vdpa_start_queue(dev->priv, index, &(struct vdpa_queue) {
+		.num = dev->queue_size,
+		.desc = (uintptr_t)parts.desc + dev->guest_offset,
+		.driver = (uintptr_t)parts.driver + dev->guest_offset,
+		.device = (uintptr_t)parts.device + dev->guest_offset,
+		.kick_fd = q->kick_fd,
+		.call_fd = dev->calls ? q->call_fd : -1,
+	});
+}
+
+static int vdpa_transport_start(struct shared_device *dev, struct thread_data *td)
+{
+	uint64_t iova;
+	int ret = vdpa_map_memory(dev->priv, dev->arena.base, dev->arena.size, &iova);
+
+	if (ret)
+		return report(td, dev, ret);
+	dev->guest_offset = iova - (uintptr_t)dev->arena.base;
+	for (unsigned int i = 0; i < dev->nr_queues && !ret; i++)
+		ret = start_queue(dev, i);
+	if (!ret)
+		ret = vdpa_driver_ok(dev->priv);
+	return ret ? report(td, dev, ret) : 0;
+}
+
+static int vdpa_gone(struct shared_device *dev, unsigned int index, const char **why)
+{
+	int status = vdpa_status(dev->priv);
+
+	(void)index;
+	if (status < 0) {
+		*why = "the kernel no longer has it";
+		return status;
+	}
+	if (!(status & VIRTIO_CONFIG_S_DRIVER_OK)) {
+		*why = "somebody has reset it";
+		return -ENODEV;
+	}
+	if (status & VIRTIO_CONFIG_S_NEEDS_RESET) {
+		*why = "it has failed and asks to be reset (DEVICE_NEEDS_RESET)";
+		return -EIO;
+	}
+	return 0;
+}
+
+static void vdpa_transport_close(struct shared_device *dev)
+{
+	if (!dev->priv)
+		return;
+	vdpa_close(dev->priv);
+	free(dev->priv);
+}
+
+const struct virtio_transport via_vdpa = {
+	.name = "vhost-vdpa",
+	.key = key,
+	.key_help = "device=, the file of a vhost-vdpa device, such as /dev/vhost-vdpa-0",
+	.open = vdpa_transport_open,
+	.start = vdpa_transport_start,
+	.gone = vdpa_gone,
+	.close = vdpa_transport_close,
+};
