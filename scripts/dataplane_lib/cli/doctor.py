@@ -26,7 +26,7 @@ def examine():
     pinning = cpus.choose()
     for check in (_fio, _modules, _engines, _peers, lambda: _cpus(pinning), lambda: _smt(pinning), _governor,
                   _idle, _clock, lambda: _quiet(pinning), _load, lambda: _distance(pinning),
-                  _hugepages, _io_uring, _null_blk, _ublk, _kvm, _vfio):
+                  _hugepages, _io_uring, _null_blk, _ublk, _kvm, _vfio, _vdpa):
         grade, what, advice = check()
         print(f"{grade:<5}{what}" + (f"\n     -> {advice}" if advice else ""))
         if grade == BAD:
@@ -221,3 +221,17 @@ def _vfio():
         return WARN, f"vfio-pci: {why}", f"only transport=vfio-pci needs it: {advice}"
     disks = [f"{device.address} ({device.driver() or 'no driver'})" for device in host.disks()]
     return OK, f"vfio-pci: can be used; virtio-blk devices: {', '.join(disks) or 'none'}", ""
+
+
+def _vdpa():
+    """What transport=vhost-vdpa of virtio-poll.so takes."""
+    needs = "only transport=vhost-vdpa needs it: "
+    if not Path("/sys/module/vhost_vdpa").exists():
+        return WARN, "vhost-vdpa: the kernel has not loaded it", f"{needs}modprobe vhost-vdpa, where the kernel has the module"
+    nodes = sorted(Path("/dev").glob("vhost-vdpa-*"))
+    if not nodes:
+        return WARN, "vhost-vdpa: no device", f"{needs}vdpa dev add, or for one that another driver has /sys/bus/vdpa/drivers"
+    closed = [str(node) for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
+    if closed:
+        return WARN, f"vhost-vdpa: no permission to open {', '.join(closed)}", f"{needs}be root, or let root give you the file"
+    return OK, f"vhost-vdpa: {', '.join(map(str, nodes))}", ""
