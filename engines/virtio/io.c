@@ -71,6 +71,8 @@ LOOP int next(struct job *j, struct job_io **io, int *err)
 	if (likely(!*io)) {
 		int ret = blk_queue_next(&v->queue, (void **)io, &v->done_error);
 
+		if (unlikely(ret < 0))
+			v->job.fault = "it says that it has completed what is not in flight";
 		if (ret <= 0)
 			return ret;
 	}

@@ -11,7 +11,7 @@ import unittest.mock
 from pathlib import Path
 
 import fakes  # noqa: F401
-from dataplane_lib.cli import main
+from dataplane_lib.cli import doctor, main
 from dataplane_lib.errors import USAGE, NotMeasured, Refused
 from dataplane_lib.host import vfio
 
@@ -194,6 +194,41 @@ class Moving(unittest.TestCase):
         with self.assertRaisesRegex(NotMeasured, "no driver that takes it"):
             vfio.unbind(self.disk)
         self.assertEqual(self.modprobed[-1], f"pci:{DISK}")
+
+
+class Doctor(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.kernel = Kernel(Path(scratch.name))
+
+    def lacks(self, text):
+        with contextlib.redirect_stdout(io.StringIO()), unittest.mock.patch.object(doctor.vfio, "Host", return_value=self.kernel):
+            grade, what, advice = doctor._vfio()  # pylint: disable=protected-access
+        self.assertEqual((grade, bool(advice)), (doctor.WARN, True))
+        self.assertIn(text, what)
+
+    def test_what_is_missing(self):
+        self.lacks("no IOMMU")
+        self.kernel.add(DISK, "7")
+        self.lacks("no permission for")
+        (self.kernel.drivers / "vfio-pci").rmdir()
+        with unittest.mock.patch.object(vfio.os, "uname", return_value=unittest.mock.Mock(release="0.0-none")):
+            self.lacks("this kernel has no such driver")
+
+    def test_only_root_moves_devices(self):
+        self.kernel.add(DISK, "7")
+        (self.kernel.dev / "vfio/vfio").touch()
+        with unittest.mock.patch.object(vfio.os, "geteuid", return_value=1000):
+            self.lacks("takes root")
+
+    def test_nothing_is_missing(self):
+        self.kernel.add(DISK, "7")
+        (self.kernel.dev / "vfio/vfio").touch()
+        with (unittest.mock.patch.object(vfio.os, "geteuid", return_value=0),
+              unittest.mock.patch.object(doctor.vfio, "Host", return_value=self.kernel)):
+            self.assertEqual(doctor._vfio(),  # pylint: disable=protected-access
+                             (doctor.OK, f"vfio-pci: can be used; virtio-blk devices: {DISK} (virtio-pci)", ""))
 
 
 class CommandLine(unittest.TestCase):
