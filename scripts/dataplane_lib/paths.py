@@ -50,6 +50,12 @@ def jobfiles():
     return HOME / "jobfiles"
 
 
+def history():
+    """The store of gated runs where --history does not say; None where FIO_DATAPLANE_HISTORY is set to nothing."""
+    given = os.environ.get("FIO_DATAPLANE_HISTORY")
+    return results() / "history.db" if given is None else Path(given) if given else None
+
+
 def results():
     """Where results go when --out does not say."""
     return HOME / "results" if in_tree() else Path.cwd() / "results"

@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DATAPLANE = ROOT / "scripts" / "dataplane"
 sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
+# What tests measure belongs into no history of the user's.
+os.environ.setdefault("FIO_DATAPLANE_HISTORY", "")
 
 JOB = """[global]
 description=${socket}

@@ -20,6 +20,7 @@ and --set-a, --set-b and --restore for what is outside, such as a kernel setting
 examples:
   dataplane ab --a poll=off --b 'poll=adaptive poll-max-ns=65536' poll-max-ns
   dataplane ab --a tree=../good --b tree=. --fail-if 'iops < -2%' --until-resolved poll-max-ns
+  dataplane ab --against last-good,v1.0 --b tree=. --fail-if 'iops < -3%' poll-max-ns
   dataplane ab --a qemu=/usr/bin/qemu-nbd --b qemu=/opt/qemu/bin/qemu-nbd --file 256m \\
             --server '$qemu -t -k $socket -f raw --cache=writeback $file' my-nbd.fio
 """
@@ -31,8 +32,11 @@ def add(command):
     sub.epilog, sub.formatter_class = _HELP, argparse.RawDescriptionHelpFormatter
     sub.add_argument("job", metavar="JOB", help=options.JOB_HELP)
     for arm in "ab":
-        sub.add_argument(f"--{arm}", required=True, metavar="'ARM'", help=f"what is special about arm {arm.upper()}, see below (required)")
+        sub.add_argument(f"--{arm}", required=arm == "b", metavar="'ARM'", help=f"what is special about arm {arm.upper()}, see below ({'default: as it is, needs --against' if arm == 'a' else 'required'})")
         sub.add_argument(f"--set-{arm}", metavar="CMD", help=f"shell command before every run of {arm.upper()} (default: none)")
+    sub.add_argument("--against", metavar="COMMIT[,…]",
+                     help="A is a build of this commit, made in a work tree; last-good is the last one of this study and host that passed its gate, by the history. Of several the first "
+                     "that there is, such as last-good,v1.0 (default: the build of --a)")
     sub.add_argument("--restore", metavar="CMD",
                      help="shell command after every run of an arm with --set-a or --set-b, failed and stopped ones too (default: none)")
     options.add_primary(sub, "iops, or that of --fail-if")

@@ -8,7 +8,7 @@ from . import options, own_job
 from .execute import execute
 from ..judge import gate
 from ..model import ab_arms, jobfile, metrics, server, studyfile, targets
-from ..run import pairing
+from ..run import against, pairing
 from ..stats import ranks, stopping
 from ..errors import CommandLine, Faults
 
@@ -16,7 +16,8 @@ from ..errors import CommandLine, Faults
 def run(args):
     """Compare; returns the exit status."""
     plan = _plan(args)
-    specs = [ab_arms.parse(getattr(args, arm), f"--{arm}") for arm in "ab"]
+    specs = [ab_arms.parse(getattr(args, arm) or "", f"--{arm}") for arm in "ab"]
+    earlier = _against(args, specs[0])
     chosen = _study(args, specs)
     options.apply_seed(chosen, args)
     plan.seed = chosen.seed
@@ -24,14 +25,27 @@ def run(args):
     options.apply_gate(chosen, args)
     _arms(chosen, args, specs)
     options.finish(chosen, args)
-    trees = [ab_arms.build(spec) for spec in specs]
+    trees = [earlier, ab_arms.build(specs[1])] if earlier else [ab_arms.build(spec) for spec in specs]
     chosen.title = " / ".join(f"{name}: {_told(spec, tree, command)}" for name, spec, tree, command in
                               zip("AB", specs, trees, (args.set_a, args.set_b)))
     about = {"primary": plan.primary, "until": asdict(plan.until) if plan.until else None, "set": [args.set_a, args.set_b],
-             "restore": args.restore, "fail_if": args.fail_if, "stopped": "", "notes": _notes(specs, args)}
+             "restore": args.restore, "fail_if": args.fail_if, "stopped": "", "notes": _notes(specs, args),
+             "commits": {arm: tree for arm, tree in zip("AB", trees) if tree}}
     arms = chosen.arms()
     states = {arm.name: command for arm, command in zip(arms, (args.set_a, args.set_b)) if command}
     return execute(chosen, args, pairing.Pairs(arms, plan, states, args.restore, about))[1]
+
+
+def _against(args, spec):
+    """Have A, whose SPEC is given, be a build of the commit that --against says; returns what git calls it, '' without."""
+    if args.against is None:
+        return ""
+    if {"tree", "build"} & spec.names.keys():
+        raise CommandLine("--against and a tree= or build= of --a exclude each other")
+    commit, tree = against.build(args.against, options.history(args)[0], f"ab-{studyfile.lent(args.job, args.program).name.removesuffix('.fio')}")
+    spec.names["build"] = str(tree / "build")
+    spec.text = f"{args.a + ' ' if args.a else ''}{args.against}"
+    return commit
 
 
 def _plan(args):
@@ -44,6 +58,8 @@ def _plan(args):
         faults.add(f"--pairs must be an even number of {ranks.FEWEST_PAIRS} or more (is {args.pairs})")
     if args.warmup < 0:
         faults.add(f"--warmup must be 0 or more (is {args.warmup})")
+    if args.a is None and args.against is None:
+        faults.add("the following arguments are required: --a, or --against")
     until = _until(args, limits, faults)
     if args.budget and not (args.until_resolved or args.precision):
         faults.add("--budget needs --until-resolved or --precision")

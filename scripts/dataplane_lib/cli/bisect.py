@@ -145,7 +145,7 @@ def _environment():
 def _command(args, base, tree, out):
     """ab of these scripts, whatever commit they are of."""
     arms = [f"dir={shlex.quote(str(place))}" if args.server else f"build={shlex.quote(str(place / 'build'))}" for place in (base, tree)]
-    argv = [sys.executable, str(paths.HOME / "scripts/dataplane"), "ab", "--no-bisect", "--a", arms[0], "--b", arms[1], "--out", str(out)]
+    argv = [sys.executable, str(paths.HOME / "scripts/dataplane"), "ab", "--no-bisect", "--no-history", "--a", arms[0], "--b", arms[1], "--out", str(out)]
     argv += ["--pairs", str(args.pairs)] if args.pairs else ["--until-resolved", "--budget", args.budget]
     for name in ("server", "target", "file", "runtime", "ramp", "cpus", "dead_band"):
         if getattr(args, name):

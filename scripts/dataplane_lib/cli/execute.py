@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What every command that measures does in the end: the runs, then their report."""
 
-from . import history, options
+from . import options
 from ..errors import Refused
 
 
@@ -18,7 +18,5 @@ def execute(chosen, args, course=None):
         if view.junit:
             machine.write(view.junit, machine.junit_error(chosen.name, made.meta["started"], err if str(err) else "interrupted"), "--junit")
         raise
-    result = write.report(made.place, view)
-    if getattr(args, "history", None):
-        history.put(args.history, made.place)
+    result = write.report(made.place, view, *options.history(args))
     return made.place, result.get("gate", {}).get("status", 0)

@@ -3,22 +3,27 @@
 
 import argparse
 import csv
-import math
 import sys
 
-from .. import units
+from .. import paths, units
 from ..model import metrics
 from ..errors import CommandLine, Refused
 
 _HELP = """\
   history add FILE RESULT…   put results in; one that is there stays as it is
-  history show FILE          a metric over commits, with the steps in it
-  history export FILE        a row a night and arm, as Apache Otava reads it
+  history show [FILE]        a metric over commits, with the steps in it
+  history export [FILE]      a row a night and arm, as Apache Otava reads it
 
-'--history FILE' of ab, sweep and run adds their result at once. Figures of
-different hosts are never in one series. Where the last good commit is arm A
-of every night's ab, --ratio shows B against A: that is what another machine,
-or a new kernel, changes least.
+FILE is results/history.db, or what FIO_DATAPLANE_HISTORY says, unless it is
+given. Every ab, sweep and run with --fail-if puts its result there by itself,
+unless --no-history or an empty FIO_DATAPLANE_HISTORY says no; '--history FILE'
+puts any result into FILE. The page of a result shows the nights before it.
+
+Figures of different hosts are never in one series. 'ab --against last-good'
+has the last commit that passed the gate as arm A of every night, and --ratio
+shows B against A: that is what another machine, or a new kernel, changes
+least. Where A was not the same every night, 'in all' multiplies the ratios:
+it shows many small losses that each passed.
 """
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -28,7 +33,7 @@ def add(command, result):
     sub = command("history", "keep figures of every night, and find the steps in them", lambda args: run(args, result))
     sub.epilog, sub.formatter_class = _HELP, argparse.RawDescriptionHelpFormatter
     sub.add_argument("action", choices=("add", "show", "export"), help="what to do, see below")
-    sub.add_argument("file", metavar="FILE", help="the store; add makes it")
+    sub.add_argument("file", metavar="FILE", nargs="?", help="the store; add makes it (default: results/history.db, or what FIO_DATAPLANE_HISTORY says)")
     sub.add_argument("result", metavar="RESULT", nargs="*", help="results to add: directories, or names under results/")
     sub.add_argument("--metric", metavar="METRIC", default="iops", help="what is shown (default: iops; export: all)")
     sub.add_argument("--study", metavar="NAME", help="one study only (default: all)")
@@ -40,44 +45,44 @@ def run(args, result):
     """The command."""
     from ..read import history
     metrics.check(args.metric, "--metric")
+    path = args.file or paths.history()
+    if path is None:
+        raise CommandLine(f"history {args.action}: names no store, and FIO_DATAPLANE_HISTORY is empty")
     if args.action == "add":
         if not args.result:
             raise CommandLine("history add: names no result")
         for text in args.result:
             place = result(text)
-            print(f"{place.name}: {'added' if put(args.file, place) else 'was there already'}")
+            print(f"{place.name}: {'added' if _put(path, place) else 'was there already'}")
         return
     if args.result:
         raise CommandLine(f"history {args.action}: takes no result")
     if args.action == "export":
-        _otava(history.series(args.file, study=args.study))
+        _otava(history.series(path, study=args.study))
         return
-    found = history.series(args.file, args.metric, args.study)
+    found = history.series(path, args.metric, args.study)
     if not found:
-        raise Refused(f"{args.file}: has no {args.metric}{f' of {args.study}' if args.study else ''}")
+        raise Refused(f"{path}: has no {args.metric}{f' of {args.study}' if args.study else ''}")
     for key, rows in found.items():
         _show(key, rows, args.ratio)
 
 
-def put(path, place):
+def _put(path, place):
     """Put the result in PLACE into the store PATH; False where it was there."""
-    from ..host import system
-    from ..read import digest, history, store
-    from ..stats import limits
-    stored = store.load(place)
-    found = digest.digest(stored)
-    host = found["host"]
-    about = {"name": f"{place.name} {found['started']}", "date": found["started"], "commit": host.get("fio-dataplane", ""), "study": found["study"]["name"],
-             "host": system.fingerprint(host), "fio": host.get("fio", ""), "rtt_ns": found["rtt_ns"]}
-    figures = []
-    for arm in found["arms"]:
-        for key, entry in arm["metrics"].items():
-            values = [run["metrics"][key] for run in found["runs"] if run["arm"] == arm["name"] and run["metrics"].get(key) is not None]
-            held = limits.itself(limits.Limit(key, 1, math.inf, False), values, limits.each_level(0.95, 1))
-            low, high = (held.low, held.high) if len(values) > 1 else (None, None)
-            ratio = arm["change"].get(key) if arm["name"] != arm["against"] else None
-            figures.append((arm["name"], key, entry["value"], low, high, len(values), ratio))
-    return history.append(path, about, figures)
+    from ..read import history, store
+    from ..report import write
+    return history.keep(path, write.judged(store.load(place)), place.name)
+
+
+def _levels(rows):
+    """The change of each night's commit, in %, against the first arm A of all: the ratios multiplied along the commits that were A later. None where A was always the same."""
+    if len({row["against"] for row in rows}) < 2:
+        return [None] * len(rows)
+    level, out = {}, []
+    for row in rows:
+        level[row["commit"]] = level.get(row["against"], 1.0) * (1 + row["ratio"] / 100)
+        out.append(100 * (level[row["commit"]] - 1))
+    return out
 
 
 def _show(key, rows, ratio):
@@ -93,15 +98,15 @@ def _show(key, rows, ratio):
     print(f"{study}, {arm}, host {host}: {label}, {len(rows)} nights, {units.counted(len(found), 'step')}")
     low, high = min(values), max(values)
     edges = [0, *sorted(found), len(rows)]
-    for n, (row, value) in enumerate(zip(rows, values)):
+    for n, (row, value, level) in enumerate(zip(rows, values, _levels(rows) if ratio else [None] * len(rows))):
         bar = _BARS[min(len(_BARS) - 1, int(len(_BARS) * (value - low) / (high - low)))] if high > low else _BARS[3]
         text = units.percent(row["ratio"]) if ratio else units.quantity(value, metrics.BY_KEY[metric].unit)
         ends = "" if ratio or row["low"] is None else f" [{', '.join(units.quantity(row[k], metrics.BY_KEY[metric].unit) for k in ('low', 'high'))}]"
-        mark = ""
+        mark = f" (in all {units.percent(level)})" if level is not None else ""
         if n in found:
             k = edges.index(n)
             before, after = (sum(part) / len(part) for part in (values[edges[k - 1]:n], values[n:edges[k + 1]]))
-            mark = f"  <- step {units.percent(100 * (after / before - 1)) if before else ''} (p={found[n]:.3f})"
+            mark += f"  <- step {units.percent(100 * (after / before - 1)) if before else ''} (p={found[n]:.3f})"
         print(f"  {row['date'][:16]}  {row['commit'][:12]:<12}  {bar}  {text}{ends}{mark}")
     print()
 

@@ -69,6 +69,7 @@ def commands():
     out.group("read results")
     report = out.add("report", "print a result again and write its report anew", _report)
     report.add_argument("result", metavar="RESULT", help="a directory that run, sweep or ab made, or its name under results/")
+    options.add_history(report, "the store whose nights the page shows, see history (default: results/history.db, or what FIO_DATAPLANE_HISTORY says)")
     options.add_view(report)
     compare.add(out.add, _result)
     baseline.add(out.add, _result)
@@ -150,7 +151,7 @@ def _result(text):
 
 def _report(args):
     from ..report import write
-    write.report(_result(args.result), options.view(args))
+    write.report(_result(args.result), options.view(args), *options.history(args))
 
 
 def _percentiles(args):

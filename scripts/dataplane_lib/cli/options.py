@@ -4,7 +4,7 @@
 import argparse
 import re
 
-from .. import units
+from .. import paths, units
 from . import own_job
 from ..host import rtt
 from ..model import metrics, study, studyfile, targets
@@ -103,10 +103,27 @@ def add_gate(sub, until="", runs=True):
     sub.add_argument("--dead-band", metavar="PCT",
                      help=f"changes by so much beyond a limit, in %% points, are let pass{until}; of a figure, in %% of the limit (default: 1)")
     if runs:
-        sub.add_argument("--history", metavar="FILE", help="also put the result into this store, see history (default: none)")
+        add_history(sub, "put the result into this store, gated or not, see history (default: with --fail-if results/history.db, or what FIO_DATAPLANE_HISTORY says)")
+        sub.add_argument("--no-history", action="store_true", help="put the result into no store")
     sub.add_argument("--bisect", action="store_true",
                      help="exit statuses for git bisect run: 125 if nothing could be measured or decided, 129 for mistakes (default: if that is found to be the caller)")
     sub.add_argument("--no-bisect", action="store_true", help="the usual exit statuses under git bisect run too")
+
+
+def add_history(sub, text):
+    """Give SUB the choice of a store."""
+    sub.add_argument("--history", metavar="FILE", help=text)
+
+
+def history(args):
+    """(store, whether the result belongs into it: True, False, or None if it is gated) of what add_gate() or add_history() took."""
+    if getattr(args, "no_history", False):
+        if args.history:
+            raise CommandLine("--history and --no-history exclude each other")
+        return None, False
+    given = getattr(args, "history", None)
+    measured = hasattr(args, "fail_if")
+    return (given, measured) if given else (paths.history(), None if measured else False)
 
 
 def apply_gate(chosen, args):
