@@ -204,7 +204,7 @@ static int open_device(struct vfio_pci *v, const char *address)
 
 	v->device = ioctl(v->group, VFIO_GROUP_GET_DEVICE_FD, address);
 	if (v->device < 0)
-		return why_not(&v->why, errno, "cannot have it of VFIO: %m");
+		return why_not(&v->why, errno, "VFIO does not open it: %m");
 	if (ioctl(v->device, VFIO_DEVICE_GET_INFO, &info))
 		return why_not(&v->why, errno, "cannot look at it: %m");
 	if (!(info.flags & VFIO_DEVICE_FLAGS_PCI) || info.num_regions <= VFIO_PCI_CONFIG_REGION_INDEX)

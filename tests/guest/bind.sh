@@ -93,4 +93,4 @@ check "and finds what was written" io $(ls -d /sys/bus/pci/devices/$one/virtio*/
 	--rw=randwrite --verify=crc32c --size=1m --verify_only=1
 check "nothing is left to find" is "(null)" cat /sys/bus/pci/devices/$one/driver_override
 check "unbind of what the kernel has" dataplane unbind $one
-' --iommu --disk disk --disk other "${files[@]}" --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so"
+' --timeout 200 --iommu --disk disk --disk other "${files[@]}" --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so"

@@ -53,4 +53,4 @@ for mode in spin block; do
 	check "and it says so" says "it has failed and asks to be reset"
 	check "the device is fit for use" $job --rw=randwrite --verify=crc32c --size=1m --iodepth=32 --wait_mode=$mode
 done
-' --iommu --disk disk --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so"
+' --timeout 150 --iommu --disk disk --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so"

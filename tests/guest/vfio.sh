@@ -52,7 +52,7 @@ figure()
 	sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$2" | head -n 1
 }
 write="--rw=randwrite --verify=crc32c --bs=4k"
-two="--numjobs=2 --size=4m --offset_increment=4m"
+two="--numjobs=2 --size=2m --offset_increment=2m"
 
 check "a disk that the kernel drives is refused" fails "virtio-pci drives it" job --rw=read --size=4k
 check "vfio-pci takes it" drive vfio-pci
@@ -61,13 +61,13 @@ check "no such address" fails "takes a PCI address" job --rw=read --size=4k --de
 (pci=${pci%/*}/$past bdf=$past; drive vfio-pci)
 check "a device that does not go through the IOMMU is refused" fails "past the IOMMU" job --rw=read --size=4k --device=$past
 for depth in 1 32 256; do
-	check "verify at depth $depth, polling" job $write --iodepth=$depth --size=4m
-	check "verify at depth $depth, blocking" job $write --iodepth=$depth --size=4m --wait_mode=block
+	check "verify at depth $depth, polling" job $write --iodepth=$depth --size=2m
+	check "verify at depth $depth, blocking" job $write --iodepth=$depth --size=2m --wait_mode=block
 done
-check "verify, packed ring, polling" job $write --packed=1 --iodepth=32 --size=4m
-check "verify, packed ring, blocking" job $write --packed=1 --iodepth=32 --size=4m --wait_mode=block
+check "verify, packed ring, polling" job $write --packed=1 --iodepth=32 --size=2m
+check "verify, packed ring, blocking" job $write --packed=1 --iodepth=32 --size=2m --wait_mode=block
 check "verify without event index and indirect descriptors" \
-	job $write --event_idx=0 --indirect=0 --iodepth=32 --size=4m --wait_mode=block
+	job $write --event_idx=0 --indirect=0 --iodepth=32 --size=2m --wait_mode=block
 check "two processes, polling" job $write $two --iodepth=8 --wait_mode=poll
 check "two threads, blocking" job $write $two --iodepth=8 --thread --wait_mode=block
 check "more jobs than queues are refused" fails "3 queues are needed" job --rw=read --size=4k --numjobs=3
@@ -81,7 +81,7 @@ check "and stores less often than it submits" test "$(figure suppressed poll.job
 check "a job that blocks" job --rw=randread --size=4m --wait_mode=block --dp_stats=block
 check "is called" test "$(figure received block.job.*.json)" -gt 0
 echo 64 >/proc/sys/vm/nr_hugepages
-check "huge pages" job $write --hugepages=1 --iodepth=8 --size=4m
+check "huge pages" job $write --hugepages=1 --iodepth=8 --size=2m
 echo 0 >/proc/sys/vm/nr_hugepages
 mkdir -p /etc
 echo user:x:1000:1000::/tmp:/bin/sh >/etc/passwd
@@ -131,5 +131,5 @@ check "and data behind" sh -c "! cmp -s -n 1048576 $disk /dev/zero 6291456"
 check "the kernel writes and verifies" io $disk $write --size=4m
 check "vfio-pci takes it again" drive vfio-pci
 check "what the kernel wrote is there" job $write --iodepth=16 --size=4m --verify_only=1
-' --iommu --disk disk --queues 2 --packed --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so"
+' --timeout 200 --iommu --disk disk --queues 2 --packed --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so"
 stop_target

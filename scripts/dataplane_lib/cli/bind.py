@@ -31,7 +31,7 @@ def _bind(args):
         print(f"{device.address}: vfio-pci has it already")
     else:
         print(f"{device.address}: from {was or 'no driver'} to vfio-pci" + (f"; gone until 'dataplane unbind {device.address}': {', '.join(names)}" if names else ""))
-    print(f"ioengine=external:${{FIO_DATAPLANE}}/engines/virtio-poll.so transport=vfio-pci device={device.address}")
+    print(f"    ioengine=external:${{FIO_DATAPLANE}}/engines/virtio-poll.so\n    transport=vfio-pci\n    device={device.address}")
 
 
 def _unbind(args):
