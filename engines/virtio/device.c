@@ -197,6 +197,8 @@ static int set_up(struct shared_device *dev, struct thread_data *td)
 	ret = dev->transport->open(dev, td);
 	if (ret)
 		return ret;
+	if (options(td)->reconnect && !dev->transport->reconnects)
+		return glue_fail(td, EINVAL, "reconnect=1 is for a device of another process, transport=vhost-user");
 	if (!dev->limits.max_transfer)
 		return glue_fail(td, EOPNOTSUPP, "%s device '%s' has blocks of %u bytes, but takes no request of as many (size_max)",
 				 dev->transport->name, dev->key, dev->limits.block_size);
@@ -349,6 +351,33 @@ void shared_device_release(struct shared_device *dev, unsigned int index)
 {
 	/* pairs with the acquire in shared_device_claim() */
 	atomic_store_explicit(&dev->claim[index], 0, memory_order_release);
+}
+
+/**
+ * virtio_status_fault - look for the end of a device in its status
+ * @status: VIRTIO_CONFIG_S_* as read from the device while its queues are running
+ * @why: set to what is wrong
+ *
+ * VIRTIO 1.2, 2.1.
+ *
+ * Return: 0 of a device that is well, or a negative errno.
+ */
+int virtio_status_fault(uint8_t status, const char **why)
+{
+	/* Registers of a PCI device that is no longer there. */
+	if (status == 0xff) {
+		*why = "it no longer answers";
+		return -ENODEV;
+	}
+	if (!(status & VIRTIO_CONFIG_S_DRIVER_OK)) {
+		*why = "somebody has reset it";
+		return -ENODEV;
+	}
+	if (status & VIRTIO_CONFIG_S_NEEDS_RESET) {
+		*why = "it has failed and asks to be reset (DEVICE_NEEDS_RESET)";
+		return -EIO;
+	}
+	return 0;
 }
 
 /* At the end of the process that set them up; a forked job leaves by _exit(). */

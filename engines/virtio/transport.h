@@ -13,6 +13,7 @@ struct shared_device;
  * @key: what tells devices of this kind apart, from a job's options; NULL when the
  *	option is missing
  * @key_help: what to give then
+ * @reconnects: knows reconnect=1
  * @open: find the device; fills in features, limits, max_queues and peer_fd
  * @start: the rings are in place: let the device look at them
  * @attach: a job takes a queue; in the job, process or thread; what happens goes into @trace,
@@ -29,6 +30,7 @@ struct virtio_transport {
 	const char *name;
 	const char *(*key)(const struct virtio_options *o);
 	const char *key_help;
+	bool reconnects;
 	int (*open)(struct shared_device *dev, struct thread_data *td);
 	int (*start)(struct shared_device *dev, struct thread_data *td);
 	int (*attach)(struct shared_device *dev, struct thread_data *td, unsigned int index,

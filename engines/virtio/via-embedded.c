@@ -78,8 +78,6 @@ static int embedded_open(struct shared_device *dev, struct thread_data *td)
 				 strerror(-ret));
 	}
 	dev->priv = e;
-	if (o->reconnect)
-		return glue_fail(td, EINVAL, "reconnect=1 is for a device of another process, transport=vhost-user");
 	sched_getaffinity(0, sizeof(e->cpus), &e->cpus);
 	blk_device_init(&e->dev, &e->backend, e->o.block_size, e->o.read_only, e->o.num_queues);
 

@@ -64,8 +64,6 @@ static int vdpa_transport_open(struct shared_device *dev, struct thread_data *td
 		return glue_fail(td, ENOMEM, "no memory for vhost-vdpa device %s", dev->key);
 	v->fd = -1;
 	dev->priv = v;
-	if (o->reconnect)
-		return glue_fail(td, EINVAL, "reconnect=1 is for a device of another process, transport=vhost-user");
 	ret = vdpa_open(v, dev->key);
 	if (!ret)
 		ret = meet(dev, o);
@@ -115,15 +113,7 @@ static int vdpa_gone(struct shared_device *dev, unsigned int index, const char *
 		*why = "the kernel no longer has it";
 		return status;
 	}
-	if (!(status & VIRTIO_CONFIG_S_DRIVER_OK)) {
-		*why = "somebody has reset it";
-		return -ENODEV;
-	}
-	if (status & VIRTIO_CONFIG_S_NEEDS_RESET) {
-		*why = "it has failed and asks to be reset (DEVICE_NEEDS_RESET)";
-		return -EIO;
-	}
-	return 0;
+	return virtio_status_fault(status, why);
 }
 
 static void vdpa_transport_close(struct shared_device *dev)

@@ -120,8 +120,6 @@ static int vfio_open(struct shared_device *dev, struct thread_data *td)
 				 dev->key, v->pci.why.text);
 	if (ret)
 		return report(td, dev, ret, &v->pci.why);
-	if (o->reconnect)
-		return glue_fail(td, EINVAL, "reconnect=1 is for a device of another process, transport=vhost-user");
 	ret = meet(dev, o);
 	if (ret)
 		return report(td, dev, ret, &v->virtio.why);
@@ -201,22 +199,17 @@ static int vfio_start(struct shared_device *dev, struct thread_data *td)
 static int vfio_gone(struct shared_device *dev, unsigned int index, const char **why)
 {
 	struct vfio_device *v = dev->priv;
-	uint8_t status = virtio_pci_status(&v->virtio);
 	uint64_t count;
+	int ret;
 
 	(void)index;
 	if (v->pci.request_fd >= 0 && fd_events(v->pci.request_fd, POLLIN)) {
 		*why = "the kernel wants it back (an unbind, or it is being removed)";
 		return -ENODEV;
 	}
-	if (status == 0xff || !(status & VIRTIO_CONFIG_S_DRIVER_OK)) {
-		*why = status == 0xff ? "it no longer answers" : "somebody has reset it";
-		return -ENODEV;
-	}
-	if (status & VIRTIO_CONFIG_S_NEEDS_RESET) {
-		*why = "it has failed and asks to be reset (DEVICE_NEEDS_RESET)";
-		return -EIO;
-	}
+	ret = virtio_status_fault(virtio_pci_status(&v->virtio), why);
+	if (ret)
+		return ret;
 	if (v->config_fd >= 0 && read(v->config_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		return -errno;
 	return 0;

@@ -191,6 +191,7 @@ const struct virtio_transport via_vhost_user = {
 	.name = "vhost-user",
 	.key = key,
 	.key_help = "socket=, the path of a vhost-user-blk socket",
+	.reconnects = true,
 	.open = vu_open,
 	.start = vu_start,
 	.close = vu_close,
