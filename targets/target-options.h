@@ -116,6 +116,7 @@ struct target_options {
 	/* ublk-target */
 	struct target_devices devices;
 	bool remove;
+	bool zero_copy;
 
 	const char *stats;
 	const char *trace;

@@ -17,6 +17,8 @@ static const struct option_desc table[] = {
 	  .help = "instead of serving --device, remove what a killed target has left of it, and whatever was written there and is not in the file yet" },
 	ROWS_DEVICE,
 	ROWS_AIO,
+	{ OPT_FLAG, "zero-copy", AT(zero_copy),
+	  .help = "file with --aio io_uring: read and write right from the memory of who uses the device, which the driver copies otherwise (root, Linux 6.16)" },
 	{ OPT_TOPIC, .help = "Queues and threads" },
 	{ OPT_U32, "num-queues", "N", .def = "0", .max = 256, AT(num_queues),
 	  .help = "queues, up to one a CPU; 0 for that many" },
@@ -83,6 +85,10 @@ static int check(const struct target_options *o, const char *argv0)
 				return options_error(argv0, "device", "%d is given twice", o->devices.number[i]);
 	if (o->remove && (!o->devices.nr || o->run))
 		return options_error(argv0, "remove", "needs --device N, and excludes --run");
+	if (o->zero_copy && o->aio != TARGET_AIO_IO_URING)
+		return options_error(argv0, "zero-copy", "needs --backend file:PATH and --aio io_uring");
+	if (o->zero_copy && (o->iopoll || o->hybrid_iopoll || o->sqpoll))
+		return options_error(argv0, "zero-copy", "has the I/O on the rings of the queues, so it excludes --iopoll, --hybrid-iopoll and --sqpoll");
 	if (o->block_size > (uint64_t)page)
 		return options_error(argv0, "block-size", "the kernel accepts at most a page, %ld", page);
 	return 0;

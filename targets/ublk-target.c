@@ -80,6 +80,7 @@ static int start_device(struct daemon *d, unsigned int i)
 		.queue_depth = d->o.queue_size,
 		.block_size = (uint32_t)d->o.block_size,
 		.read_only = d->o.read_only,
+		.zero_copy = d->o.zero_copy,
 		/* Memory is gone with the target, and a number that nobody chose is found by nobody. */
 		.recoverable = d->o.devices.nr && d->o.backend.path[0] && !d->o.run,
 		.iothreads = d->iothreads,

@@ -149,7 +149,10 @@ static bool start_aio(struct channel *c, struct blk_request *r)
 	r->slice.whole = 0;
 	if (unlikely(r->len > SLICE_AIO_BYTES && has_slices(r)))
 		slice_first(r, SLICE_AIO_BYTES);
-	c->config.aio->submit(c, r);
+	if (unlikely(r->carry))
+		r->carry(r);
+	else
+		c->config.aio->submit(c, r);
 	return false;
 }
 

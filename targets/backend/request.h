@@ -101,6 +101,8 @@ struct slice {
  * @extent: REQ_BLOCK_STATUS: where to describe the range
  * @nr_extent: REQ_BLOCK_STATUS: room in @extent, and afterwards how many were filled in
  * @done: called in the channel's iothread, unless channel_submit() said that it is done
+ * @carry: instead of aio_ops.submit, for a read or write whose memory its submitter alone can reach;
+ *	NULL for others
  *
  * The submitter owns the memory and fills in the above. The rest belongs to the channel
  * and to the code that carries the request out.
@@ -117,6 +119,7 @@ struct blk_request {
 	struct blk_extent *extent;
 	unsigned int nr_extent;
 	void (*done)(struct blk_request *r);
+	void (*carry)(struct blk_request *r);
 
 	struct channel *channel;
 	struct deadline deadline;

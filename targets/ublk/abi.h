@@ -27,6 +27,9 @@
 #ifndef UBLK_U_CMD_GET_DEV_INFO2
 #define UBLK_U_CMD_GET_DEV_INFO2	_IOR('u', 0x12, struct ublksrv_ctrl_cmd)
 #endif
+#ifndef UBLK_U_CMD_GET_FEATURES
+#define UBLK_U_CMD_GET_FEATURES		_IOR('u', 0x13, struct ublksrv_ctrl_cmd)
+#endif
 #ifndef UBLK_U_CMD_DEL_DEV_ASYNC
 #define UBLK_U_CMD_DEL_DEV_ASYNC	_IOR('u', 0x14, struct ublksrv_ctrl_cmd)
 #endif
@@ -41,8 +44,35 @@
 #ifndef UBLK_F_CMD_IOCTL_ENCODE
 #define UBLK_F_CMD_IOCTL_ENCODE		(1UL << 6)
 #endif
+#ifndef UBLK_F_AUTO_BUF_REG		/* Linux 6.16 */
+#define UBLK_F_AUTO_BUF_REG		(1ULL << 11)
+#endif
 
 #define UBLK_CONTROL_PATH	"/dev/ublk-control"
+
+#define UBLK_PARAM_TYPE_MEMORY	(1 << 4)	/* UBLK_PARAM_TYPE_DMA_ALIGN, Linux 6.14 */
+
+/**
+ * struct ublk_limits - struct ublk_params of Linux 6.14, of which older kernels and headers have the front
+ * @len: bytes of it
+ * @types: which parts are filled in
+ * @basic, @discard: parts of all versions
+ * @others: device numbers and zones
+ * @alignment: what addresses in memory must be a multiple of, less 1
+ * @pad: none
+ */
+struct ublk_limits {
+	__u32 len;
+	__u32 types;
+	struct ublk_param_basic basic;
+	struct ublk_param_discard discard;
+	__u8 others[48];
+	__u32 alignment;
+	__u8 pad[8];
+};
+
+_Static_assert(offsetof(struct ublk_limits, discard) == offsetof(struct ublk_params, discard), "as the kernel has it");
+_Static_assert(offsetof(struct ublk_limits, alignment) == 108, "as the kernel has it");
 
 /* Where a queue's descriptors begin in /dev/ublkcN: each queue has room for the largest depth. */
 static inline off_t ublk_descriptors_at(unsigned int queue, size_t page)

@@ -20,7 +20,7 @@
 #define PATH_ROOM	32
 #define BUFFER_ROOM	256
 
-_Static_assert(sizeof(struct ublk_params) <= BUFFER_ROOM, "parameters fit");
+_Static_assert(sizeof(struct ublk_limits) <= BUFFER_ROOM, "parameters fit");
 _Static_assert(sizeof(struct ublksrv_ctrl_dev_info) <= BUFFER_ROOM, "what a device is fits");
 
 /**
@@ -115,6 +115,24 @@ static int command(struct ublk_control *c, unsigned int op, const struct ublksrv
 	return ret < 0 ? ret : wait_for_answer(c, limit_ns);
 }
 
+/**
+ * ublk_get_features - what the driver can do
+ * @c: the way to the driver
+ * @features: filled in: UBLK_F_*
+ *
+ * Return: 0 or a negative errno, for which a driver older than Linux 6.5 is a reason.
+ */
+int ublk_get_features(struct ublk_control *c, uint64_t *features)
+{
+	struct ublksrv_ctrl_cmd cmd = {
+		.queue_id = (__u16)-1,
+		.addr = (uintptr_t)features,
+		.len = sizeof(*features),
+	};
+
+	return command(c, UBLK_U_CMD_GET_FEATURES, &cmd, UINT64_MAX);
+}
+
 /*
  * A command on a device that is there, with @len bytes at @buf, which the driver may change. If the
  * device is an unprivileged user's, the path of its file stands in front of them, and the driver
@@ -187,7 +205,7 @@ int ublk_add(struct ublk_control *c, struct ublksrv_ctrl_dev_info *info)
  *
  * Return: 0 or a negative errno.
  */
-int ublk_set_params(struct ublk_control *c, ublk_device_info *info, struct ublk_params *params)
+int ublk_set_params(struct ublk_control *c, ublk_device_info *info, struct ublk_limits *params)
 {
 	params->len = sizeof(*params);
 	return on_device(c, UBLK_U_CMD_SET_PARAMS, info, params, sizeof(*params), 0);
@@ -201,7 +219,7 @@ int ublk_set_params(struct ublk_control *c, ublk_device_info *info, struct ublk_
  *
  * Return: 0 or a negative errno.
  */
-int ublk_get_params(struct ublk_control *c, ublk_device_info *info, struct ublk_params *params)
+int ublk_get_params(struct ublk_control *c, ublk_device_info *info, struct ublk_limits *params)
 {
 	params->len = sizeof(*params);
 	return on_device(c, UBLK_U_CMD_GET_PARAMS, info, params, sizeof(*params), 0);

@@ -30,10 +30,11 @@ typedef const struct ublksrv_ctrl_dev_info ublk_device_info;
 int ublk_control_open(struct ublk_control *c);
 void ublk_control_close(struct ublk_control *c);
 
+int ublk_get_features(struct ublk_control *c, uint64_t *features);
 int ublk_get_info(struct ublk_control *c, unsigned int number, struct ublksrv_ctrl_dev_info *info);
 int ublk_add(struct ublk_control *c, struct ublksrv_ctrl_dev_info *info);
-int ublk_set_params(struct ublk_control *c, ublk_device_info *info, struct ublk_params *params);
-int ublk_get_params(struct ublk_control *c, ublk_device_info *info, struct ublk_params *params);
+int ublk_set_params(struct ublk_control *c, ublk_device_info *info, struct ublk_limits *params);
+int ublk_get_params(struct ublk_control *c, ublk_device_info *info, struct ublk_limits *params);
 int ublk_start(struct ublk_control *c, ublk_device_info *info);
 int ublk_stop(struct ublk_control *c, ublk_device_info *info);
 int ublk_delete(struct ublk_control *c, ublk_device_info *info);

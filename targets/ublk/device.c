@@ -71,9 +71,9 @@ static uint8_t shift_of(uint32_t size)
 	return (uint8_t)__builtin_ctz(size);
 }
 
-static struct ublk_params params_of(const struct ublk_device *d)
+static struct ublk_limits params_of(const struct ublk_device *d)
 {
-	struct ublk_params p = {
+	struct ublk_limits p = {
 		.types = UBLK_PARAM_TYPE_BASIC,
 		.basic = {
 			.attrs = UBLK_ATTR_VOLATILE_CACHE | UBLK_ATTR_FUA |
@@ -87,6 +87,11 @@ static struct ublk_params params_of(const struct ublk_device *d)
 		},
 	};
 
+	/* The memory of others, which the driver does not copy for us, must be good for O_DIRECT. */
+	if (d->config.zero_copy && d->backend->config.direct) {
+		p.types |= UBLK_PARAM_TYPE_MEMORY;
+		p.alignment = d->backend->mem_align - 1;
+	}
 	if (d->config.read_only)
 		return p;
 	p.types |= UBLK_PARAM_TYPE_DISCARD;
@@ -108,7 +113,7 @@ static int try_to_add(struct ublk_device *d, uint64_t flags)
 		.queue_depth = (__u16)config->queue_depth,
 		.max_io_buf_bytes = MAX_BYTES,
 		.dev_id = (__u32)config->number,
-		.flags = flags | UBLK_F_CMD_IOCTL_ENCODE |
+		.flags = flags | UBLK_F_CMD_IOCTL_ENCODE | (config->zero_copy ? UBLK_F_AUTO_BUF_REG : 0) |
 			 (config->recoverable ? UBLK_F_USER_RECOVERY | UBLK_F_USER_RECOVERY_REISSUE : 0),
 		.ublksrv_flags = mark_of(d->backend),
 	};
@@ -120,6 +125,8 @@ static int add(struct ublk_device *d)
 {
 	int ret = try_to_add(d, 0);
 
+	if (ret == -EPERM && d->config.zero_copy)
+		return options_error(NULL, "zero-copy", "for root alone: who leaves memory as it was could show it to others");
 	if (ret == -EPERM)
 		ret = try_to_add(d, UBLK_F_UNPRIVILEGED_DEV);
 	if (!ret)
@@ -171,6 +178,7 @@ static int start_queues(struct ublk_device *d)
 		q->depth = d->info.queue_depth;
 		q->max_bytes = d->info.max_io_buf_bytes;
 		q->read_only = d->config.read_only;
+		q->zero_copy = d->config.zero_copy;
 		q->fd = d->fd;
 		q->lost_fd = d->lost_fd;
 		ret = ublk_queue_start(q, iothread_of(d, i));
@@ -230,7 +238,7 @@ static int open_files(struct ublk_device *d)
 
 static int make(struct ublk_device *d)
 {
-	struct ublk_params params;
+	struct ublk_limits params;
 	int ret = add(d);
 
 	if (ret)
@@ -294,7 +302,7 @@ static int is_live(struct ublk_device *d)
 
 static int check_same(struct ublk_device *d)
 {
-	struct ublk_params wanted = params_of(d), has;
+	struct ublk_limits wanted = params_of(d), has;
 	int ret;
 
 	if (d->info.ublksrv_flags != mark_of(d->backend))
@@ -305,10 +313,21 @@ static int check_same(struct ublk_device *d)
 		return complain(d, "cannot read its limits", ret);
 	if (has.basic.dev_sectors != wanted.basic.dev_sectors ||
 	    has.basic.logical_bs_shift != wanted.basic.logical_bs_shift ||
-	    (has.basic.attrs & UBLK_ATTR_READ_ONLY) != (wanted.basic.attrs & UBLK_ATTR_READ_ONLY))
-		return options_error(NULL, "device", "%u was left by a target with another --size, --block-size or --read-only",
+	    (has.basic.attrs & UBLK_ATTR_READ_ONLY) != (wanted.basic.attrs & UBLK_ATTR_READ_ONLY) ||
+	    !(d->info.flags & UBLK_F_AUTO_BUF_REG) != !d->config.zero_copy)
+		return options_error(NULL, "device", "%u was left by a target with another --size, --block-size, --read-only or --zero-copy",
 				     d->info.dev_id);
 	return 0;
+}
+
+/* Of a server that is being killed or that has not made its device live yet; two cannot have the file open. */
+static int is_open(struct ublk_device *d)
+{
+	int fd = try_to_open(d);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EBUSY;
 }
 
 /* Returns 1 for a device that a killed target has left, 0 when there is none. */
@@ -316,6 +335,8 @@ static int find_left(struct ublk_device *d)
 {
 	int ret = wait_while(1, is_live, d, PATIENCE_NS);
 
+	if (ret == -ENOENT)
+		ret = wait_while(-ENOENT, is_live, d, GONE_NS);
 	if (ret == -ENODEV)
 		return 0;
 	if (ret == 1)
@@ -327,11 +348,8 @@ static int find_left(struct ublk_device *d)
 		return options_error(NULL, "device", "%d: %s", d->config.number, strerror(-ret));
 	if (!is_ours(&d->info))
 		return options_error(NULL, "device", "%d belongs to another program", d->config.number);
-	ret = try_to_open(d);
-	if (ret == -EBUSY)
+	if (wait_while(1, is_open, d, PATIENCE_NS))
 		return options_error(NULL, "device", "%d belongs to another target", d->config.number);
-	if (ret >= 0)
-		close(ret);
 	return 1;
 }
 
@@ -356,8 +374,12 @@ static int find(struct ublk_device *d)
  */
 int ublk_device_open(struct ublk_device *d)
 {
-	int ret = find(d);
+	uint64_t features = 0;
+	int ret;
 
+	if (d->config.zero_copy && (ublk_get_features(d->control, &features) || !(features & UBLK_F_AUTO_BUF_REG)))
+		return options_error(NULL, "zero-copy", "this kernel's ublk driver has none: Linux 6.16 or newer is needed");
+	ret = find(d);
 	if (ret < 0)
 		return ret;
 	return ret ? take_over(d) : make(d);

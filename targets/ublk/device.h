@@ -15,6 +15,7 @@
  * @queue_depth: requests in flight in each
  * @block_size: logical block size in bytes
  * @read_only: nothing is to be written
+ * @zero_copy: the kernel does not copy data; the backend is a file, and its I/O on io_uring
  * @recoverable: if the target is killed, the device waits for one that takes it over
  * @iothreads: who serves it
  * @nr_iothreads: how many they are
@@ -28,6 +29,7 @@ struct ublk_config {
 	unsigned int queue_depth;
 	uint32_t block_size;
 	bool read_only;
+	bool zero_copy;
 	bool recoverable;
 	struct iothread *iothreads;
 	unsigned int nr_iothreads;

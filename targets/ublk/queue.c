@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A queue of a ublk device: Documentation/block/ublk.rst, "Data plane". Data goes through memory of
- * ours, one piece a tag, into which the driver copies a write's before it completes the command, and from
+ * A queue of a ublk device: Documentation/block/ublk.rst, "Data plane". Without zero copy, data goes
+ * through memory of ours, one piece a tag, into which the driver copies a write's before it completes the command, and from
  * which it copies a read's as it takes the answer. UBLK_F_USER_COPY would save that memory, but
  * costs a pread() or pwrite() a request, and unprivileged users may not have it.
  */
@@ -53,7 +53,7 @@ static void put_command(struct ublk_queue *q, unsigned int op, unsigned int tag,
 		.q_id = q->number,
 		.tag = (__u16)tag,
 		.result = result,
-		.addr = (uintptr_t)(q->memory + tag * q->stride),
+		.addr = q->zero_copy ? 0 : (uintptr_t)(q->memory + tag * q->stride),
 	};
 
 	if (unlikely(!sqe)) {
@@ -66,6 +66,9 @@ static void put_command(struct ublk_queue *q, unsigned int op, unsigned int tag,
 	sqe->fd = 0;
 	sqe->cmd_op = op;
 	sqe->user_data = tag;
+	/* As struct ublk_auto_buf_reg: where the ring finds the next request's memory */
+	if (q->zero_copy)
+		sqe->addr = tag;
 	memcpy(sqe->cmd, &cmd, sizeof(cmd));
 }
 
@@ -176,6 +179,7 @@ static void take_request(struct ublk_queue *q, unsigned int tag)
 	if (r->kind == REQ_FLUSH)
 		r->offset = r->len = 0;
 	s->iov.iov_len = r->len;
+	r->carry = q->zero_copy && (r->kind == REQ_READ || r->kind == REQ_WRITE) ? ublk_zero_copy_carry : NULL;
 	counter_add(&q->it->channel->stats.requests[r->kind], 1);
 	r->result = check(q, r);
 	if (unlikely(r->result) || channel_submit(q->it->channel, r))
@@ -205,10 +209,13 @@ static void take_requests(struct ublk_queue *q)
 	channel_turn(c);
 	while (there-- && !unlikely(channel_turn_is_over(c)) && !io_uring_peek_cqe(&q->ring, &cqe)) {
 		unsigned int tag = (unsigned int)cqe->user_data;
+		bool is_io = cqe->user_data & UBLK_IS_IO;
 		int res = cqe->res;
 
 		io_uring_cqe_seen(&q->ring, cqe);
-		if (likely(res == UBLK_IO_RES_OK)) {
+		if (is_io) {
+			ublk_zero_copy_moved(&q->slot[tag], res);
+		} else if (likely(res == UBLK_IO_RES_OK)) {
 			take_request(q, tag);
 			taken++;
 		} else {
@@ -306,8 +313,9 @@ static int map_all(struct ublk_queue *q)
 
 	q->stride = q->max_bytes + GAP;
 	q->slot = calloc(q->depth, sizeof(*q->slot));
-	q->memory = map(-1, q->depth * q->stride, 0);
-	if (!q->slot || !q->memory)
+	if (!q->zero_copy)
+		q->memory = map(-1, q->depth * q->stride, 0);
+	if (!q->slot || !(q->zero_copy || q->memory))
 		return -ENOMEM;
 	q->desc = map(q->fd, descriptors_len(q), at);
 	return q->desc ? 0 : -errno;
@@ -319,7 +327,7 @@ static void fill_slots(struct ublk_queue *q)
 		struct ublk_slot *s = &q->slot[i];
 
 		s->queue = q;
-		s->iov.iov_base = q->memory + i * q->stride;
+		s->iov.iov_base = q->zero_copy ? NULL : q->memory + i * q->stride;
 		s->r.backend = q->backend;
 		s->r.iov = &s->iov;
 		s->r.nr_iov = 1;
@@ -341,6 +349,8 @@ static int open_ring(struct ublk_queue *q)
 	if (ret)
 		return ret;
 	ret = io_uring_register_files(&q->ring, &q->fd, 1);
+	if (!ret && q->zero_copy)
+		ret = ublk_zero_copy_prepare(q);
 	if (ret)
 		io_uring_queue_exit(&q->ring);
 	return ret;
@@ -406,7 +416,7 @@ static void start_in_thread(void *arg)
 
 /**
  * ublk_queue_start - let an iothread serve a queue
- * @q: the queue with backend, number, depth, most bytes, files and @read_only set
+ * @q: the queue with backend, number, depth, most bytes, files, @read_only and @zero_copy set
  * @it: who is to serve it
  *
  * Requests come when the device is started.

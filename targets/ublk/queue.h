@@ -14,11 +14,13 @@ struct ublk_queue;
  * @r: as the channel sees it; first, so that its done() finds the slot
  * @iov: its data
  * @queue: the queue
+ * @moved: bytes of it that zero copy has moved
  */
 struct ublk_slot {
 	struct blk_request r;
 	struct iovec iov;
 	struct ublk_queue *queue;
+	uint64_t moved;
 };
 
 /**
@@ -31,7 +33,7 @@ struct ublk_slot {
  *	next one, is a submission; a request is the completion
  * @desc: requests by their tag, written by the driver and only read here
  * @slot: the same on our side
- * @memory: where the driver copies data to and from, @stride bytes a tag
+ * @memory: where the driver copies data to and from, @stride bytes a tag; NULL with @zero_copy
  * @stride: from one tag's memory to the next
  * @max_bytes: most data of a request
  * @depth: tags
@@ -39,6 +41,7 @@ struct ublk_slot {
  * @fd: the device's /dev/ublkcN
  * @lost_fd: eventfd to write to when the driver takes a tag away without being asked to
  * @read_only: refuse whatever changes data
+ * @zero_copy: the ring reads and writes the memory of whoever uses the device: see zero-copy.c
  * @closing: the device is being stopped
  * @held: tags with a command in the driver or a request in flight
  * @submit: answers the requests that were done in this turn
@@ -60,6 +63,7 @@ struct ublk_queue {
 	int fd;
 	int lost_fd;
 	bool read_only;
+	bool zero_copy;
 	bool closing;
 	unsigned int held;
 	struct deferred submit;
@@ -69,5 +73,12 @@ struct ublk_queue {
 int ublk_queue_start(struct ublk_queue *q, struct iothread *it);
 void ublk_queue_close(struct ublk_queue *q);
 void ublk_queue_stop(struct ublk_queue *q);
+
+/* Set in the name of a completion that is of I/O on the file, beside the tag */
+#define UBLK_IS_IO	(UINT64_C(1) << 32)
+
+int ublk_zero_copy_prepare(struct ublk_queue *q);
+void ublk_zero_copy_carry(struct blk_request *r);
+void ublk_zero_copy_moved(struct ublk_slot *s, int result);
 
 #endif

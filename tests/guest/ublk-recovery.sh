@@ -39,18 +39,18 @@ serve()
 }
 served()
 {
-	kill -0 $pid && [ -b /dev/ublkb5 ] && dd if=/dev/ublkb5 of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null
+	kill -0 $pid 2>/dev/null && [ -b /dev/ublkb5 ] && dd if=/dev/ublkb5 of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null
 }
-# killed_by_turns: three times, each time something of the target is another way
+# killed_by_turns WAY...: once for each, the next target with that --aio
 killed_by_turns()
 {
 	local aio
-	for aio in io_uring inline threads; do
+	for aio; do
 		sleep 0.5
 		kill -KILL $pid
 		wait $pid || true
 		kill -0 $writer || { echo "killed too late"; return 1; }
-		serve --backend file:disk --delay exp:10ms --aio $aio || { cat target.err; return 1; }
+		serve --backend file:disk --delay exp:10ms --aio $aio $zero_copy || { cat target.err; return 1; }
 	done
 }
 gone()
@@ -59,10 +59,11 @@ gone()
 }
 
 dd if=/dev/zero of=disk bs=1M count=64 2>/dev/null
+zero_copy=
 serve --backend file:disk --delay exp:10ms
 jobs="--rw=randwrite --verify=crc32c --numjobs=2 --size=16m --offset_increment=16m"
 io /dev/ublkb5 $jobs >fio.out 2>&1 & writer=$!
-check "killed three times while fio writes" killed_by_turns
+check "killed three times while fio writes" killed_by_turns io_uring inline threads
 check "it has noticed nothing" wait $writer
 check "the data is there for a later job" io /dev/ublkb5 $jobs --verify_only=1
 kill $pid
@@ -78,7 +79,7 @@ sh -c "n=0
 		n=\$((n + 1))
 		dd if=/dev/urandom of=/mnt/\$n bs=16k count=1 conv=fsync 2>/dev/null && md5sum /mnt/\$n || exit 1
 	done >sums" & writer=$!
-check "killed three times while files are written and synchronized" killed_by_turns
+check "killed three times while files are written and synchronized" killed_by_turns threads io_uring inline
 touch enough
 check "no write has failed" wait $writer
 umount /mnt
@@ -96,6 +97,18 @@ check "so is another size" fails "5 was left by a target with another --size" ub
 check "the number alone can be given up" ublk-target --device 5 --remove
 check "the device is gone" gone
 check "there is nothing left to remove" fails "5: there is no such device" ublk-target --device 5 --remove
+
+if ublk-target --backend file:disk --aio io_uring --zero-copy --run true 2>said; then
+	zero_copy=--zero-copy
+	serve --backend file:disk --delay exp:10ms --aio io_uring $zero_copy
+	io /dev/ublkb5 $jobs >fio.out 2>&1 & writer=$!
+	check "zero copy: killed twice while fio writes" killed_by_turns io_uring io_uring
+	check "it has noticed nothing" wait $writer
+	kill -KILL $pid
+	wait $pid || true
+	check "without it, it is refused" fails "5 was left by a target with another .*--zero-copy" ublk-target --device 5 --backend file:disk
+	check "the number alone can be given up" ublk-target --device 5 --remove
+fi
 
 serve --backend ram --size 16M
 kill -KILL $pid

@@ -94,6 +94,17 @@ for aio in threads io_uring inline; do
 	check "--aio $aio: trims" on "--backend file:disk --aio $aio" --rw=trim --ioengine=libaio --iodepth=8 --bs=64k
 	check "they read as zeroes" zeroes disk 0 2
 done
+zero_copy="--backend file:disk --aio io_uring --zero-copy"
+if ublk-target $zero_copy --run true 2>said; then
+	for depth in 1 32 128; do
+		check "zero copy: verify at depth $depth" on "$zero_copy" $write --ioengine=libaio --iodepth=$depth
+	done
+	check "zero copy: 1 MiB, delays, two queues" on "$zero_copy $queues --delay exp:1ms" $write --ioengine=io_uring --iodepth=8 --bs=1m --size=16m
+	check "zero copy: FUA, trims" on "$zero_copy" --rw=randtrimwrite --sync=1 --ioengine=libaio --iodepth=8
+	check "zero copy: errors" fails "Input/output error" on "$zero_copy --error-rate 1" --rw=read --ioengine=libaio
+else
+	check "without zero copy in the kernel that is said" grep -q "zero-copy: this kernel.s ublk driver has none: Linux 6.16" said
+fi
 check "an error is one" fails "Input/output error" on "--backend ram --error-rate 1" --rw=read --ioengine=libaio
 
 serve --backend ram --size 64M
@@ -139,6 +150,7 @@ check "the target does not wait for who has it open" wait $pid
 check "but says so" grep -q "ublk5: still open somewhere" target.err
 check "the number is not free yet" fails "5 was removed, but is still open somewhere" ublk-target --device 5
 kill $holder
+wait $holder || true
 check "then it is" serve --backend ram --size 16M
 kill $pid
 wait $pid

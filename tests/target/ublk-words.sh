@@ -22,6 +22,8 @@ refused "--device: 3 is given twice" --device 3 --device 3
 refused "--remove: needs --device N" --remove
 refused "--remove: .*excludes --run" --remove --device 0 --run true
 refused "--block-size: the kernel accepts at most a page" --block-size 64K
+refused "--zero-copy: needs --backend file:PATH and --aio io_uring" --zero-copy --backend ram
+refused "--zero-copy: .*excludes --iopoll" --zero-copy --backend file:/dev/null --aio io_uring --direct --iopoll
 refused "--queue-size: '4097' is out of range" --queue-size 4097
 refused "--iothread-map: iothread 1 does not exist" --iothread-map 0,1
 refused "--socket: no such option" --socket x
