@@ -2,6 +2,7 @@
 """Files of ours: read with one line that names them when they are no good, written whole or not at all."""
 
 import json
+import math
 import os
 import stat
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from . import paths
 from .errors import NotMeasured, Refused
+
+STDOUT = "-"
 
 
 @contextmanager
@@ -78,6 +81,33 @@ def write_whole(path, text):
 def write_json(path, data):
     """Write DATA to PATH, whole or not at all."""
     write_whole(path, json.dumps(data, indent=1) + "\n")
+
+
+def json_text(data):
+    """DATA as JSON, with null for what JSON has no figure for, such as the end of an interval that is unlimited."""
+    return json.dumps(_finite(data), indent=1, allow_nan=False) + "\n"
+
+
+def _finite(value):
+    if hasattr(value, "tolist"):
+        # numpy's
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def deliver(path, text, option):
+    """TEXT into the file PATH, which OPTION named, whole or not at all, or to stdout where that is "-"."""
+    if path == STDOUT:
+        sys.stdout.write(text)
+        return
+    try:
+        write_whole(Path(path), text)
+    except OSError as err:
+        raise Refused(f"{option} {path}: {err.strerror}") from None
 
 
 def result_directory(name, out):

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """dataplane bisect finds the first bad commit of a real history, never blames one that it could not judge, and goes on where it was."""
 
+import contextlib
+import io
+import json
 import os
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import fakes  # noqa: F401
-from dataplane_lib.cli import main
+from dataplane_lib.cli import bisect, main
 from dataplane_lib.errors import NotMeasured, Refused
 from dataplane_lib.run.bisection import BAD, GOOD, SKIPPED, Bisection, Repository, Step
 
@@ -113,6 +117,27 @@ class Search(unittest.TestCase):
         repository.remove_trees()
         self.assertFalse((self.dir / "place/trees").exists())
         self.assertEqual(len(self.git("worktree", "list").splitlines()), 1)
+
+    def test_from_the_command_line_to_the_culprit(self):
+        """What ab is asked can be parsed, its answer is the step's, and all of it is in --json."""
+        def compared(argv):
+            given = main.commands().parse(argv[2:], str)
+            self.assertEqual((given.pairs, given.no_history, given.no_bisect, given.fail_if), (6, True, True, ["iops < -2%"]))
+            a, b = (int((Path(arm.removeprefix("dir=")) / "number").read_text()) for arm in (given.a, given.b))
+            self.assertEqual(a, 0)
+            Path(given.out).mkdir(parents=True)
+            (Path(given.out) / "result.json").write_text(json.dumps({"runs": [{}] * 12, "gate": {"sentences": [f"--fail-if iops < -2 %: measured {b}"]}}))
+            return int(b >= 7)
+        out = io.StringIO()
+        with mock.patch.object(bisect, "_compared", compared), contextlib.redirect_stdout(out):
+            code = main.main(["bisect", self.commits[0], "HEAD", "job.fio", "--repo", str(self.repo), "--build", "test $(cat number) != 6", "--server", "$dir/serve $socket",
+                              "--fail-if", "iops < -2%", "--pairs", "6", "--out", str(self.dir / "place"), "--json", "-"])
+        found = json.loads(out.getvalue())
+        # 6 does not build.
+        self.assertEqual((code, found["first_bad"], found["not_ruled_out"]), (4, self.commits[7], [self.commits[6]]))
+        steps = {self.commits.index(step["commit"]): step for step in found["steps"]}
+        self.assertEqual((steps[7]["verdict"], steps[7]["words"], steps[7]["runs"]), ("bad", "measured 7", 12))
+        self.assertEqual((steps[6]["verdict"], steps[6]["runs"]), ("skipped", 0))
 
     def test_mistakes(self):
         for args in (("nope", "HEAD"), (self.commits[5], self.commits[2]), (self.commits[5], self.commits[5])):

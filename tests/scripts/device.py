@@ -4,6 +4,7 @@
 
 import contextlib
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -90,7 +91,7 @@ class Device(unittest.TestCase):
                 while not os.path.exists(socket):
                     time.sleep(0.02)
                 with unittest.mock.patch.object(device_run, "READS", ((4096, 1), (4096, 4))):
-                    status, out, err = self.said(socket, "--runtime", "0.1", "--out", f"{place}/out")
+                    status, out, err = self.said(socket, "--runtime", "0.1", "--out", f"{place}/out", "--json", f"{place}/json")
             finally:
                 target.terminate()
                 target.wait()
@@ -98,7 +99,9 @@ class Device(unittest.TestCase):
             self.assertIn("reading only", err)
             self.assertRegex(out, r"(?m)^--target '--backend null --delay \S+")
             self.assertRegex(out, r"Error of the target over 2 points: IOPS \d+ % \(median\)")
-            self.assertTrue((Path(place) / "out/device.json").exists())
+            kept, told = (json.loads((Path(place) / name).read_text()) for name in ("out/device.json", "json"))
+            self.assertEqual({k: told[k] for k in kept}, kept)
+            self.assertEqual(set(told) - set(kept), {"schema", "version", "sentences", "directory"})
 
     def test_refused(self):
         with tempfile.TemporaryDirectory() as place:

@@ -43,15 +43,16 @@ class Said(unittest.TestCase):
     def examine(self, ci, spread):
         def dataplane(argv):
             Path(argv[argv.index("--json") + 1]).write_text(json.dumps(result(spread)))
-        out = io.StringIO()
+        out, self.data = io.StringIO(), {}
         with contextlib.redirect_stdout(out):
-            code = doctor_ci.examine(argparse.Namespace(ci=ci), dataplane)
+            code = doctor_ci.examine(argparse.Namespace(ci=ci), dataplane, self.data)
         return code, out.getvalue()
 
     def test_a_quiet_machine(self):
         code, text = self.examine("5", 0.005)
         self.assertEqual(code, 0)
         self.assertIn("a change of 5 % is found 4 times in 5 with 6 pairs", text)
+        self.assertEqual(self.data["noise"]["pairs_needed"], 6)
 
     def test_one_that_sees_nothing(self):
         code, text = self.examine("5", 0.5)

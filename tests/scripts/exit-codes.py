@@ -18,7 +18,7 @@ from dataplane_lib.cli import main, status
 
 SRC = Path(__file__).resolve().parents[2]
 # tree= is tried in ab-tree.py, a limit of ab in ab-runs.py.
-COMMANDS = ("run", "sweep", "ab", "compare", "baseline", "report", "percentiles", "export", "trace", "match", "matrix", "list", "doctor", "env")
+COMMANDS = tuple(main.commands().parsers)
 
 
 class Base(unittest.TestCase):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """dataplane selfcheck: a line a pair and status 0; a target that fails is named, and ends it with status 3."""
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ BUILD = (SRC / os.environ.get("B", "build")).resolve()
 
 def selfcheck(home):
     """(status, lines) of selfcheck with what is in HOME."""
-    done = subprocess.run([SRC / "scripts" / "dataplane", "selfcheck"], env=os.environ | {"FIO_DATAPLANE": str(home)},
+    done = subprocess.run([SRC / "scripts" / "dataplane", "selfcheck", "--json", "found.json"], env=os.environ | {"FIO_DATAPLANE": str(home)},
                           capture_output=True, text=True, check=False)
     assert not done.stderr, done.stderr
     return done.returncode, done.stdout.splitlines()
@@ -45,7 +46,9 @@ def main():
         bad = {line for line in lines[:-1] if line.startswith("BAD")} - refused
         assert bad == {line for line in lines[:-1] if "on nbd-target" in line} - refused and bad, lines
         assert all(": " in line for line in bad), bad
-        assert sorted(os.listdir()) == ["broken"], os.listdir()
+        pairs = json.loads(Path("found.json").read_text(encoding="utf-8"))["pairs"]
+        assert [("OK   " if p["passed"] else "BAD  ") + p["name"] + (f": {p['why']}" if p["why"] else "") for p in pairs] == lines[:-1], pairs
+        assert sorted(os.listdir()) == ["broken", "found.json"], os.listdir()
 
 
 main()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """dataplane advise: which poll policy and window suit a run, predicted from the waits that it recorded."""
 
+import argparse
 from pathlib import Path
 
 from .. import units
-from . import options
+from . import for_json, options
 from .execute import execute
 from ..errors import Refused
 from ..host import cpus
@@ -13,6 +14,8 @@ from ..read import store
 from ..run import replay
 
 _POLLING = ("poll", "poll-max-ns")
+# How the runs of --check are printed.
+_VIEW = {"json": None, "summary": None, "junit": None, "verbose": False, "percentiles": []}
 
 
 def add(command, find):
@@ -24,10 +27,17 @@ def add(command, find):
     sub.add_argument("--check", action="store_true", help="run the advice beside off, busy and half and twice its window, and compare (default: predict only)")
     sub.add_argument("--repeats", type=units.whole, default=5, metavar="N", help="with --check: runs of each arm (default: %(default)s)")
     options.add_place(sub)
-    options.add_view(sub)
+    for_json.add(sub)
+    sub.add_argument("--wide", action="store_true", help="print all columns (default: at most 80 characters a line)")
 
 
 def _run(args, find):
+    with for_json.delivered(args, "advise") as data:
+        _tell(args, find, data)
+
+
+def _tell(args, find, data):
+    """Print the advice, and put it into DATA."""
     from ..judge import advise  # keeps the others quick to start
     place = find(args.result)
     stored = store.load(place)
@@ -35,11 +45,17 @@ def _run(args, find):
     arm, waits = _recorded(advise, stored, args.arm, wakeup)
     found = advise.plans(waits, lambda these: replay.replay(waits.counts, these, wakeup), wakeup, advise.candidates())
     advice = advise.best(found)
+    data.update(arm=arm["name"], wakeup_ns=wakeup, waits={"per_io": waits.per, "in_flight_share": waits.share(1), "median_ns": waits.quantile(0.5), "p90_ns": waits.quantile(0.9)},
+                predicted=[_as_dict(plan) for plan in found], advice=_as_dict(advice))
     print("\n".join([f"waits of {arm['name']}: {_said(waits)}; a wake-up takes {units.time(wakeup)}", ""]))
     _show(_table(advise.best_of_each(found), advice), args)
     _sentences(waits, found, advice)
     if args.check:
-        _check(args, place, stored, arm, advise, waits, wakeup, advice)
+        data.update(_check(args, place, stored, arm, advise, waits, wakeup, advice))
+
+
+def _as_dict(plan):
+    return {"policy": plan.policy, "poll_max_ns": plan.max_ns, "covered": plan.covered, "iops": plan.iops, "cpu_ns_per_io": plan.cpu, "cpu_percent": plan.share}
 
 
 def _wakeup(args):
@@ -88,22 +104,25 @@ def _sentences(waits, found, advice):
 
 
 def _check(args, place, stored, arm, advise, waits, wakeup, advice):
-    """Run the advice and its neighbours; print what was predicted for them beside what came out."""
+    """Run the advice and its neighbours; print what was predicted for them beside what came out, and return it."""
     windows = {} if advice.max_ns == 1 else {"poll-max-ns": [str(w) for w in (advice.max_ns // 2, advice.max_ns, 2 * advice.max_ns)]}
     chosen = _study(place, stored, arm)
     chosen.groups = [{"poll": ["off", "busy"]}] if advice.policy not in ("off", "busy") else [{"poll": [p for p in ("off", "busy") if p != advice.policy]}]
     chosen.groups.append({"poll": [advice.policy], **windows})
     chosen.baseline, chosen.repeats = None, args.repeats
     options.finish(chosen, args)
-    made = store.load(execute(chosen, args)[0])
+    directory = execute(chosen, argparse.Namespace(**{**vars(args), **_VIEW}))[0]
+    made = store.load(directory)
     tried = [(a, *advise.policy_of(a["values"], chosen.server.options)) for a in made.header["arms"]]
     told = advise.plans(waits, lambda these: replay.replay(waits.counts, these, wakeup), wakeup, [(name, int(window)) for _, name, window in tried])
-    rows = []
+    rows, checked = [], []
     for (each, _, _), plan in zip(tried, told):
         seen = advise.measured(made.of_arm(each["name"]))
+        checked.append({"arm": each["name"], "predicted": _as_dict(plan), "measured": {"iops": seen.iops, "cpu_percent": seen.share}})
         rows.append([each["name"], units.short(plan.iops), units.short(seen.iops), units.percent(100 * (plan.iops / seen.iops - 1), 0),
                      f"{plan.share:.0f} %", f"{seen.share:.0f} %"])
     _show(dict(head=["arm", "IOPS predicted", "measured", "error", "CPU predicted", "measured"], rows=rows, title="the advice tried"), args)
+    return {"check": checked, "directory": str(directory)}
 
 
 def _study(place, stored, arm):

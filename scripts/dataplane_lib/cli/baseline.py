@@ -9,6 +9,7 @@ import re
 import shutil
 
 from .. import files, paths, units
+from . import for_json
 from ..host import system
 from ..read import store
 from ..errors import CommandLine, Refused
@@ -33,23 +34,30 @@ def add(command, result):
     sub.add_argument("action", choices=("add", "list", "remove"), help="what to do, see below")
     sub.add_argument("name", metavar="NAME", nargs="?", help="the baseline: letters, digits and . _ + - (add makes it)")
     sub.add_argument("result", metavar="RESULT", nargs="*", help="results to add (directories, or names under results/), or sessions to remove")
+    for_json.add(sub)
 
 
 def run(args, result):
     """The command."""
+    with for_json.delivered(args, "baseline") as data:
+        _run(args, result, data.setdefault("baselines", {}))
+
+
+def _run(args, result, data):
+    """What the command does; DATA gets {name: its sessions that were listed, added or removed}."""
     if args.action == "list":
         if args.result:
             raise CommandLine("baseline list: takes one NAME at most")
-        _list(args.name)
+        _list(args.name, data)
         return
     if not args.name:
         raise CommandLine(f"baseline {args.action}: names no baseline")
     if args.action == "add":
         if not args.result:
             raise CommandLine(f"baseline add {args.name}: names no result")
-        _add(args.name, [result(text) for text in args.result])
+        _add(args.name, [result(text) for text in args.result], data)
     else:
-        _remove(args.name, args.result)
+        _remove(args.name, args.result, data)
 
 
 def sessions(name):
@@ -92,7 +100,13 @@ def _moment(stored):
     return stored.header["started"], stored.header["study"]["name"], system.fingerprint(stored.header["host"])
 
 
-def _add(name, results):
+def _told(stored):
+    host = stored.header["host"]
+    return {"session": stored.place.name, "study": stored.header["study"]["name"], "started": stored.header["started"], "host": system.fingerprint(host),
+            "commit": host.get("fio-dataplane", "")}
+
+
+def _add(name, results, data):
     place = _place(name)
     there = [store.load(path) for path in _sessions(place)]
     for result in results:
@@ -110,26 +124,28 @@ def _add(name, results):
             shutil.rmtree(session)
             raise
         there.append(new)
+        data.setdefault(name, []).append(_told(new))
         print(f"{name}: {session.name} added, {units.counted(len(there), 'session')}")
 
 
-def _list(name):
+def _list(name, data):
     for path in [_place(name)] if name else _all():
         found = [store.load(each) for each in (sessions(name) if name else _sessions(path))]
+        data[path.name] = [_told(each) for each in found]
         if not name:
             print(f"{path.name}: {units.counted(len(found), 'session')} of {found[0].header['study']['name']}")
             continue
-        for each in found:
-            host = each.header["host"]
-            print(f"{each.place.name}  {each.header['started']}  host {system.fingerprint(host)}  {host.get('fio-dataplane') or 'no commit'}")
+        for each in data[path.name]:
+            print(f"{each['session']}  {each['started']}  host {each['host']}  {each['commit'] or 'no commit'}")
 
 
-def _remove(name, which):
+def _remove(name, which, data):
     place = _place(name)
     known = {path.name: path for path in sessions(name)}
     for session in which:
         if session not in known:
             raise Refused(f"baseline {name}: session not found: {session}; there are {units.listed(known)}")
+    data[name] = [{"session": session} for session in which or known]
     for path in [known[session] for session in which] or [place]:
         shutil.rmtree(path)
         print(f"{name}: {f'{path.name} ' if which else ''}removed")

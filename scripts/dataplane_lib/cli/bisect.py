@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from .. import files, paths, units
-from . import options
+from . import for_json, options
 from ..errors import INCONCLUSIVE, INTERRUPTED, NOT_MEASURED, CommandLine, NotMeasured, Refused
 
 _HELP = """\
@@ -50,12 +50,19 @@ def add(command):
     sub.add_argument("--pairs", type=units.whole, metavar="N", help="so many pairs for each commit (default: until it is decided)")
     sub.add_argument("--budget", default="10m", metavar="TIME", help="longest time for a commit, in s, or such as 30m (default: %(default)s)")
     sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs, or none (default: chosen, see doctor)")
+    for_json.add(sub)
     sub.add_argument("--keep", action="store_true", help="keep the commits' work trees and builds when it is done (default: keep them until then)")
     sub.add_argument("--out", metavar="DIR", help="directory of builds, logs, every step's result, and what is known (default: results/bisect-GOOD-BAD)")
 
 
 def run(args):
     """Look for it; returns the exit status."""
+    with for_json.delivered(args, "bisect") as data:
+        return _run(args, data)
+
+
+def _run(args, data):
+    """The exit status; DATA gets what was found."""
     from ..judge import gate
     from ..run import bisection
     gate.parse(args.fail_if, options.dead_band(args))
@@ -74,6 +81,8 @@ def run(args):
     search = bisection.Bisection(repository, good, bad, {"names": [args.good, args.bad], **asked}, lambda commit: _judge(args, repository, good, commit))
     culprit, open_ = search.search(lambda commit, step: _say(f"{repository.told(commit)}: {step.verdict}, {step.words}"))
     steps = search.known.values()
+    data.update(good=good, bad=bad, first_bad=culprit, not_ruled_out=open_, directory=str(repository.place),
+                steps=[{"commit": commit, "subject": repository.told(commit), **vars(step)} for commit, step in search.known.items()])
     print(f"{'First bad commit' if not open_ else 'First bad commit, unless it is one that was skipped'}: {repository.told(culprit)}")
     print(f"* {search.known[culprit].words}")
     for commit in open_:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from .. import files, units
+from . import for_json
 from ..host import system
 from ..errors import Faults, Refused
 
@@ -21,10 +22,17 @@ def add(command):
     sub.add_argument("device", metavar="PATH", help="a block device or a file; also the socket of a vhost-user device, or the URI of an NBD server")
     sub.add_argument("--write-ok", action="store_true", help="measure writes too, which OVERWRITES what is at PATH (default: it is only read)")
     sub.add_argument("--runtime", default="1", metavar="S", help="time measured in a run, in s, or such as 500ms (default: %(default)s)")
+    for_json.add(sub)
     sub.add_argument("--out", metavar="DIR", help="directory of what was measured (default: results/DATE-device-NAME)")
 
 
 def _run(args):
+    with for_json.delivered(args, "device") as data:
+        data.update(_measured(args))
+
+
+def _measured(args):
+    """Measure, and tell; returns what device.json has."""
     from ..run import device_run  # numpy takes a while, and other commands have no need of it
     from ..stats import device_fit
     system.require_modules()
@@ -43,7 +51,7 @@ def _run(args):
     model = device_fit.fit(points)
     options = _options(model, place, device.size)
     own = [device_run.measure(device_run.target_like(options), *each, seconds, "the target") for each in grid]
-    _tell(device, points, again, own, model, options, place)
+    return _tell(device, points, again, own, model, options, place)
 
 
 def _name(text):
@@ -84,7 +92,7 @@ def _delay(service, path):
 
 
 def _tell(device, points, again, own, model, options, place):
-    """Print what was measured and what it comes to, and keep it in PLACE."""
+    """Print what was measured and what it comes to, keep it in PLACE, and return what is kept."""
     from ..report import table, terminal
     rows, ratios = [], []
     for seen, ours in zip(points, own):
@@ -92,16 +100,19 @@ def _tell(device, points, again, own, model, options, place):
         ratios.append((iops, p99))
         rows.append(["write" if seen.write else "read", f"{seen.size >> 10}k", str(seen.depth), units.short(seen.iops), units.time(seen.percentile(50)),
                      units.time(seen.percentile(99)), units.percent(100 * (iops - 1)), units.percent(100 * (p99 - 1))])
-    files.write_json(place / "device.json", {
+    kept = {
         "device": device.text, "kind": device.kind, "size": device.size, "target": options, "host": system.facts(),
         "points": [{"size": p.size, "depth": p.depth, "write": p.write, "iops": p.iops, "bins": {str(k): v for k, v in p.histogram.items()},
-                    "target_iops": o.iops, "target_p99_ns": o.percentile(99), "p99_ns": p.percentile(99)} for p, o in zip(points, own)]})
+                    "target_iops": o.iops, "target_p99_ns": o.percentile(99), "p99_ns": p.percentile(99)} for p, o in zip(points, own)]}
+    files.write_json(place / "device.json", kept)
     one = table.Table(["", "block", "iodepth", "IOPS", "p50", "p99", "target's IOPS", "target's p99"], rows,
                       note="The last two columns are how far off the target is that is printed below.")
     print("\n".join([*terminal.lines(one), ""]))
-    for text in _sentences(device, points[0], again, model, ratios):
+    sentences = list(_sentences(device, points[0], again, model, ratios))
+    for text in sentences:
         print("\n".join(terminal.wrapped(text, "* ")))
     print(f"\n--target {shlex.quote(options)}\n\nkept in {place}")
+    return {**kept, "sentences": sentences, "directory": str(place)}
 
 
 def _sentences(device, first, again, model, ratios):

@@ -20,8 +20,8 @@ _ENGINES = ("nbd", "vhost-user-blk", "virtio-poll")
 _PEERS = ("qemu-nbd", "nbdkit")
 
 
-def examine():
-    """Print a line a fact; 1 if no run is possible, else 0."""
+def examine(found):
+    """Print a line a fact, and put it into the list FOUND; 1 if no run is possible, else 0."""
     worst = OK
     pinning = cpus.choose()
     for check in (_fio, _modules, _engines, _peers, lambda: _cpus(pinning), lambda: _smt(pinning), _governor,
@@ -29,6 +29,7 @@ def examine():
                   _hugepages, _io_uring, _null_blk, _ublk, _kvm, _vfio, _vdpa):
         grade, what, advice = check()
         print(f"{grade:<5}{what}" + (f"\n     -> {advice}" if advice else ""))
+        found.append({"grade": grade, "what": what, "advice": advice})
         if grade == BAD:
             worst = BAD
     return 1 if worst == BAD else 0

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from .. import units
+from . import for_json
 from ..errors import INCONCLUSIVE, CommandLine
 
 PAIRS = 8
@@ -23,10 +24,11 @@ def add(sub):
     """Give doctor its option."""
     sub.add_argument("--ci", nargs="?", const="5", metavar="PCT",
                      help="measure the noise of equal arms, and say how many pairs a change of PCT %% takes (default: not measured; without a number 5)")
+    for_json.add(sub)
 
 
-def examine(args, dataplane):
-    """Measure, and say; returns the exit status. DATAPLANE(argv) runs a command."""
+def examine(args, dataplane, data):
+    """Measure, say it and put it into DATA; returns the exit status. DATAPLANE(argv) runs a command."""
     percent = units.number(str(args.ci).rstrip("% "))
     if not percent or percent <= 0:
         raise CommandLine(f"--ci {args.ci}: expected a number of per cent above 0, such as 5")
@@ -38,6 +40,7 @@ def examine(args, dataplane):
         found = json.loads(file.read_text(encoding="utf-8"))
     spread = noise(found)
     needed = pairs(spread, percent)
+    data["noise"] = {"percent": 100 * spread, "of_pairs": PAIRS, "change_percent": percent, "pairs_needed": needed, "pairs_at_most": MOST, "visible_percent": visible(spread)}
     each = 2 * found["took_s"] / len(found["runs"])
     print(f"{'OK   ' if needed <= MOST else 'BAD  '}noise: equal arms differ by {units.percent(100 * spread).lstrip('+')} in IOPS from pair to pair (standard deviation of {PAIRS} pairs)")
     if needed <= MOST:

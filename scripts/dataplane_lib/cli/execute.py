@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What every command that measures does in the end: the runs, then their report."""
 
+from .. import files
 from . import options
 from ..errors import Refused
 
@@ -16,7 +17,7 @@ def execute(chosen, args, course=None):
     except (Refused, KeyboardInterrupt) as err:
         write.refused(made.place, made.meta)
         if view.junit:
-            machine.write(view.junit, machine.junit_error(chosen.name, made.meta["started"], err if str(err) else "interrupted"), "--junit")
+            files.deliver(view.junit, machine.junit_error(chosen.name, made.meta["started"], err if str(err) else "interrupted"), "--junit")
         raise
     result = write.report(made.place, view, *options.history(args))
     return made.place, result.get("gate", {}).get("status", 0)

@@ -6,6 +6,7 @@ import csv
 import sys
 
 from .. import paths, units
+from . import for_json
 from ..model import metrics
 from ..errors import CommandLine, Refused
 
@@ -39,10 +40,17 @@ def add(command, result):
     sub.add_argument("--study", metavar="NAME", help="one study only (default: all)")
     sub.add_argument("--ratio", action="store_true", help="the change against the baseline of the same night, in %% (default: the figure)")
     sub.add_argument("--otava", action="store_true", help="with export: Apache Otava's form (the default and only one)")
+    for_json.add(sub)
 
 
 def run(args, result):
     """The command."""
+    with for_json.delivered(args, "history") as data:
+        _run(args, result, data)
+
+
+def _run(args, result, data):
+    """What the command does; DATA gets what was added, or the series."""
     from ..read import history
     metrics.check(args.metric, "--metric")
     path = args.file or paths.history()
@@ -53,18 +61,24 @@ def run(args, result):
             raise CommandLine("history add: names no result")
         for text in args.result:
             place = result(text)
-            print(f"{place.name}: {'added' if _put(path, place) else 'was there already'}")
+            added = _put(path, place)
+            data.setdefault("results", []).append({"result": place.name, "added": added})
+            print(f"{place.name}: {'added' if added else 'was there already'}")
         return
     if args.result:
         raise CommandLine(f"history {args.action}: takes no result")
     if args.action == "export":
-        _otava(history.series(path, study=args.study))
+        found = history.series(path, study=args.study)
+        data["series"] = [dict(zip(("study", "arm", "host", "metric"), key), nights=rows) for key, rows in found.items()]
+        _otava(found)
         return
     found = history.series(path, args.metric, args.study)
     if not found:
         raise Refused(f"{path}: has no {args.metric}{f' of {args.study}' if args.study else ''}")
+    data["series"] = []
     for key, rows in found.items():
-        _show(key, rows, args.ratio)
+        told = _show(key, rows, args.ratio)
+        data["series"].append({**dict(zip(("study", "arm", "host", "metric"), key)), "ratio": args.ratio, "nights": rows, "steps": told})
 
 
 def _put(path, place):
@@ -86,18 +100,18 @@ def _levels(rows):
 
 
 def _show(key, rows, ratio):
-    """A line a night: date, commit, figure, interval, a bar; a step is marked with how large it is."""
+    """A line a night: date, commit, figure, interval, a bar; a step is marked with how large it is. Returns the steps."""
     from ..stats import steps
     study, arm, host, metric = key
     rows = [row for row in rows if not ratio or row["ratio"] is not None]
     if not rows:
-        return
+        return []
     values = [1 + row["ratio"] / 100 if ratio else row["median"] for row in rows]
     found = dict(steps.find(values))
     label = metrics.BY_KEY[metric].label + (" against the baseline" if ratio else "")
     print(f"{study}, {arm}, host {host}: {label}, {len(rows)} nights, {units.counted(len(found), 'step')}")
     low, high = min(values), max(values)
-    edges = [0, *sorted(found), len(rows)]
+    edges, told = [0, *sorted(found), len(rows)], []
     for n, (row, value, level) in enumerate(zip(rows, values, _levels(rows) if ratio else [None] * len(rows))):
         bar = _BARS[min(len(_BARS) - 1, int(len(_BARS) * (value - low) / (high - low)))] if high > low else _BARS[3]
         text = units.percent(row["ratio"]) if ratio else units.quantity(value, metrics.BY_KEY[metric].unit)
@@ -106,9 +120,12 @@ def _show(key, rows, ratio):
         if n in found:
             k = edges.index(n)
             before, after = (sum(part) / len(part) for part in (values[edges[k - 1]:n], values[n:edges[k + 1]]))
-            mark += f"  <- step {units.percent(100 * (after / before - 1)) if before else ''} (p={found[n]:.3f})"
+            change = 100 * (after / before - 1) if before else None
+            told.append({"date": row["date"], "commit": row["commit"], "change_percent": change, "p": found[n]})
+            mark += f"  <- step {units.percent(change) if before else ''} (p={found[n]:.3f})"
         print(f"  {row['date'][:16]}  {row['commit'][:12]:<12}  {bar}  {text}{ends}{mark}")
     print()
+    return told
 
 
 def _otava(found):

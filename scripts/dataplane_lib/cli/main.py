@@ -6,8 +6,8 @@ import signal
 import sys
 from pathlib import Path
 
-from .. import paths, units
-from . import ab, advise, baseline, bind, bisect, compare, doctor, doctor_ci, history, match, matrix, options, own_job, parser, scale, selfcheck, status
+from .. import files, paths, units
+from . import ab, advise, baseline, bind, bisect, compare, doctor, doctor_ci, for_json, history, match, matrix, options, own_job, parser, scale, selfcheck, status
 from .execute import execute
 from .device import add as add_device
 from ..host import system
@@ -80,6 +80,7 @@ def commands():
     shown.add_argument("--job", metavar="NAME", help="one job of the job file only (default: all together)")
     shown.add_argument("-o", "--out", metavar="FILE",
                        help="FILE.svg and FILE.png are written (default: percentiles in RESULT; in . for several results)")
+    for_json.add(shown)
     traced = out.add("trace", "show where requests spend their time", _trace)
     traced.add_argument("file", nargs="+", metavar="FILE", help="files of dp_trace= and of --trace, of one side or both")
     traced.add_argument("--timeline", type=units.whole, default=0, metavar="N",
@@ -87,12 +88,13 @@ def commands():
     traced.add_argument("--perfetto", metavar="FILE",
                         help="also write the requests around the slowest to FILE, for ui.perfetto.dev: a track a thread, arrows along each request (default: none)")
     traced.add_argument("--wide", action="store_true", help="print all columns (default: at most 80 characters a line)")
+    for_json.add(traced)
     traced.add_argument("--csv", action="store_true", help="print only the stages, as comma-separated values, times in ns")
     rows = out.add("export", "write every run as a row, for pandas and spreadsheets", _export)
     rows.add_argument("result", metavar="RESULT", help="a directory of a result, or its name under results/")
     kind = rows.add_mutually_exclusive_group()
     kind.add_argument("--csv", action="store_true", help="comma-separated (the default)")
-    kind.add_argument("--json", action="store_true", help="a list of objects")
+    kind.add_argument("--json", metavar="FILE", nargs="?", const="-", help="a list of objects, to FILE (default: comma-separated; without FILE to --out)")
     kind.add_argument("--fio-plot", metavar="DIR", help="a new directory that fio-plot reads: a directory an arm, fio's JSON of its middle run (default: none)")
     rows.add_argument("--out", metavar="FILE", help="the file to write (default: stdout)")
 
@@ -101,13 +103,14 @@ def commands():
     scale.add(out.add, _result)
 
     out.group("set up and check")
-    out.add("list", "list the studies and the example job files", _list)
+    for_json.add(out.add("list", "list the studies and the example job files", _list))
     doctor_ci.add(out.add("doctor", "check this host for what would spoil a measurement", _doctor))
     selfcheck.add(out.add)
     bind.add(out.add)
     out.add("env", "print the environment that job files need, for eval", _env)
     check = out.add("selftest", "check the statistics on made-up runs of known truth", _selftest)
     check.add_argument("--repetitions", type=units.whole, default=2000, metavar="N", help="draws of the cheapest checks (default: %(default)s)")
+    for_json.add(check)
     check.add_argument("--seed", type=units.whole, default=1, metavar="N", help="seed of the random numbers (default: %(default)s)")
     return out
 
@@ -156,7 +159,8 @@ def _report(args):
 
 def _percentiles(args):
     from ..report import percentiles
-    percentiles.command([_result(text) for text in args.result], args.arm, args.job, args.out)
+    with for_json.delivered(args, "percentiles") as data:
+        data.update(percentiles.command([_result(text) for text in args.result], args.arm, args.job, args.out))
 
 
 def _trace(args):
@@ -172,33 +176,46 @@ def _export(args):
         for path in fioplot.export(store.load(_result(args.result)), args.fio_plot):
             print(path)
         return
-    export.export(_result(args.result), args.json, args.out)
+    if args.json not in (None, files.STDOUT) and args.out:
+        raise Refused("export: --json FILE and --out exclude each other")
+    export.export(_result(args.result), args.json is not None, args.out or (args.json if args.json != files.STDOUT else None))
 
 
 def _selftest(args):
     from ..judge import selftest
     if args.repetitions < 200:
         raise Refused(f"--repetitions must be 200 or more (is {args.repetitions})")
-    return NOT_MEASURED if selftest.run(args.repetitions, args.seed) else 0
+    with for_json.delivered(args, "selftest") as data:
+        wrong = selftest.run(args.repetitions, args.seed, data.setdefault("checks", []))
+    return NOT_MEASURED if wrong else 0
 
 
 def _doctor(args):
-    if doctor.examine():
-        return NOT_MEASURED
-    return doctor_ci.examine(args, run) if args.ci is not None else 0
+    with for_json.delivered(args, "doctor") as data:
+        if doctor.examine(data.setdefault("checks", [])):
+            return NOT_MEASURED
+        return doctor_ci.examine(args, run, data) if args.ci is not None else 0
 
 
-def _list(_args):
+def _list(args):
+    with for_json.delivered(args, "list") as data:
+        data.update(studies=[], job_files=[])
+        _listed(data)
+
+
+def _listed(data):
+    """Print studies and job files, and put them into DATA."""
     print(f"{'':<20} {'full':>6} {'short':>6}")
     for path in studyfile.all_studies():
         known = studyfile.load(path)
         try:
             short = _takes(studyfile.load(path, True))
         except Refused:
-            short = "-"
-        title = known.title.removeprefix(f"{known.name}: ")
-        print(f"{known.name:<20} {_takes(known):>6} {short:>6}  {title} "
+            short = None
+        full, title = _takes(known), known.title.removeprefix(f"{known.name}: ")
+        print(f"{known.name:<20} {units.duration(full):>6} {units.duration(short) if short else '-':>6}  {title} "
               f"({len(known.arms())} arms, {known.repeats} repeats)")
+        data["studies"].append({"name": known.name, "title": title, "arms": len(known.arms()), "repeats": known.repeats, "seconds": full, "short_seconds": short})
     for path in studyfile.all_jobs():
         try:
             studyfile.check_job(path)
@@ -206,13 +223,14 @@ def _list(_args):
         except Refused:
             what = "fio by itself"
         print(f"{path.name:<20} {'-':>6} {'-':>6}  a job file, for {what}")
+        data["job_files"].append({"name": path.name, "for": what})
 
 
 def _takes(known):
-    """About how long a study runs where nothing of it is left out."""
+    """About how many seconds a study runs where nothing of it is left out."""
     from ..run import session
     arms = known.arms()
-    return units.duration((len(arms) * known.repeats + known.warmup) * session.seconds_each(known, arms))
+    return (len(arms) * known.repeats + known.warmup) * session.seconds_each(known, arms)
 
 
 def _env(_args):

@@ -2,10 +2,10 @@
 """dataplane scale: what more queues, iothreads and CPUs would bring, by simulation."""
 
 import statistics
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from .. import units
-from . import options
+from . import for_json, options
 from ..errors import Refused
 from ..host import cpus, rtt
 
@@ -25,10 +25,17 @@ def add(command, find):
     sub.add_argument("--device", metavar="TIME", help="CPU that a request takes in its iothread, such as 60ns or 2us (default: the result's)")
     sub.add_argument("--wakeup", metavar="TIME", help="until a sleeping thread runs, such as 5us (default: measured on the two CPUs)")
     sub.add_argument("--cpus", metavar="FIO,TARGET", help="the two CPUs whose distance is measured (default: chosen, see doctor)")
-    options.add_view(sub)
+    for_json.add(sub)
+    sub.add_argument("--wide", action="store_true", help="print all columns (default: at most 80 characters a line)")
 
 
 def _run(args, find):
+    with for_json.delivered(args, "scale") as data:
+        _tell(args, find, data)
+
+
+def _tell(args, find, data):
+    """Print the predictions, and put them into DATA."""
     from ..judge import scale  # keeps the others quick to start
     from ..read import store
     costs = _costs(args)
@@ -41,13 +48,14 @@ def _run(args, find):
     shapes = scale.shapes(*(_numbers(getattr(args, name), f"--{name.replace('_', '-')}") for name in ("queues", "iothreads", "host_cpus")), args.inflight)
     if not shapes:
         raise Refused("--iothreads: every value is more than --queues; a queue has one iothread")
-    view = options.view(args)
+    grid = scale.predicted(shapes, costs)
+    data.update(costs_ns=asdict(costs), measured=[_row(r) for r in rows], predicted=[_row(r) for r in grid])
     print("\n".join([_said(costs), ""]))
     if rows:
-        _show(_compared(rows), view)
+        _show(_compared(rows), args)
         print(f"* Median error of {len(rows)} predictions: {statistics.median(abs(r.error) for r in rows):.0f} %"
               f" (largest {max(abs(r.error) for r in rows):.0f} %).\n")
-    _show(_grid(scale.predicted(shapes, costs)), view)
+    _show(_grid(grid), args)
 
 
 def _costs(args):
@@ -100,6 +108,11 @@ def _grid(rows):
                        note="A simulation: see docs/scale.md for what it leaves out.")
 
 
-def _show(one, view):
+def _row(r):
+    return {"arm": r.arm or None, **asdict(r.shape), "measured_iops": r.measured, "predicted_iops": r.outcome.iops, "limit": r.outcome.limit(),
+            **{f"{name}_busy": getattr(r.outcome, f"{name}_busy") for name in ("driver", "device", "cpu", "ceiling")}}
+
+
+def _show(one, args):
     from ..report import table, terminal  # see options.view()
-    print("\n".join([*terminal.lines(table.Table(**one), None if view.wide else terminal.WIDTH), ""]))
+    print("\n".join([*terminal.lines(table.Table(**one), None if args.wide else terminal.WIDTH), ""]))

@@ -10,6 +10,7 @@ import tempfile
 from dataclasses import dataclass
 
 from .. import paths
+from . import for_json
 from ..errors import NOT_MEASURED, NotMeasured, Refused
 
 _VHOST, _NBD = "vhost-user-blk-target", "nbd-target"
@@ -55,15 +56,22 @@ _PAIRS = (
 
 def add(command):
     """Add selfcheck to the command line; COMMAND(name, text, run) makes a parser."""
-    command("selfcheck", "write and verify data with each engine on each target", _run)
+    for_json.add(command("selfcheck", "write and verify data with each engine on each target", _run))
 
 
-def _run(_args):
+def _run(args):
+    with for_json.delivered(args, "selfcheck") as data:
+        return _checked(data.setdefault("pairs", []))
+
+
+def _checked(found):
+    """The exit status; FOUND gets what became of each pair."""
     failed = 0
     for pair in _PAIRS:
         with tempfile.TemporaryDirectory(prefix="dataplane-selfcheck.") as place:
             why = _try(pair, place)
         print(f"{'BAD  ' if why else 'OK   '}{pair.name}" + (f": {why}" if why else ""), flush=True)
+        found.append({"name": pair.name, "engine": pair.engine, "target": pair.target or None, "passed": not why, "why": why})
         failed += bool(why)
     blocks = _SIZE // _BLOCK
     print(f"{len(_PAIRS) - failed} of {len(_PAIRS)} pairs wrote {blocks} blocks and read them back" + ("" if failed else "; all is well"))

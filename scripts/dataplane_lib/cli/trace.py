@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from .. import files, units
+from . import for_json
 from ..report import terminal
 from ..report.table import Table
 from ..trace import perfetto, requests, show, workload
@@ -14,11 +15,21 @@ from ..errors import Refused
 
 def run(args):
     """The command."""
+    with for_json.delivered(args, "trace") as data:
+        _tell(args, data)
+
+
+def _tell(args, data):
+    """Print what the traces hold, and put it into DATA."""
+    if args.csv and args.json == files.STDOUT:
+        raise Refused("trace: --csv and --json - exclude each other")
     if args.timeline < 0:
         raise Refused(f"--timeline must be 0 or more (is {args.timeline})")
     found = requests.load(args.file)
     shown, what = show.of_interest(found)
     made = show.digest(found, shown, what)
+    timeline = show.timeline(found, shown, args.timeline) if args.timeline else []
+    data.update(made, timeline=[{"request": head, "events": [dict(zip(("since_first_us", "since_before_us", "thread", "event"), row)) for row in rows]} for head, rows in timeline])
     if args.perfetto:
         _write_perfetto(args.perfetto, found, shown)
     if args.csv:
@@ -31,7 +42,7 @@ def run(args):
         print("\n".join([*terminal.lines(table, None if args.wide else terminal.WIDTH), ""]))
     for text in show.sentences(made):
         print(f"* {text}")
-    for head, rows in show.timeline(found, shown, args.timeline) if args.timeline else ():
+    for head, rows in timeline:
         print("\n".join(["", *terminal.lines(Table(show.TIMELINE, rows, title=head))]))
 
 

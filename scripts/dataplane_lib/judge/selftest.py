@@ -313,11 +313,13 @@ def _bootstrap(noise, times):
                       missed, times)
 
 
-def run(repetitions=2000, seed=1):
-    """Print every row; returns the exit status."""
+def run(repetitions=2000, seed=1, found=None):
+    """Print every row, and put it into the list FOUND, if there is one; returns the exit status."""
     wrong = 0
     for row in rows(repetitions, seed):
         print(row.text, flush=True)
         wrong += row.wrong
+        if found is not None:
+            found.append({"what": row.what, "hits": row.hits, "tries": row.tries, "at_most": row.at_most, "at_least": row.at_least, "wrong": bool(row.wrong)})
     print(f"{wrong} wrong" if wrong else "all as they must be")
     return 1 if wrong else 0

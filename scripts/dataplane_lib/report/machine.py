@@ -1,56 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A result for programs: JSON, Markdown for a CI's summary, JUnit's XML; and which of those takes the terminal's place."""
 
-import json
-import math
-import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 from .. import files
 from ..judge import summary
 from ..model import device
 from . import table, terminal, verdict_table
-from ..errors import Refused
 
-_STDOUT = "-"
 
 
 def deliver(result, place, view):
     """RESULT, a digest, in the forms that VIEW asks for; PLACE is its directory."""
     if view.junit:
-        write(view.junit, junit(result), "--junit")
+        files.deliver(view.junit, junit(result), "--junit")
     if view.json:
-        write(view.json, as_json(result, place), "--json")
+        files.deliver(view.json, as_json(result, place), "--json")
     if view.summary:
-        write(_STDOUT, markdown(result, place), "--summary")
-    if not view.summary and view.json != _STDOUT:
+        files.deliver(files.STDOUT, markdown(result, place), "--summary")
+    if not view.summary and view.json != files.STDOUT:
         terminal.show(result, place, view)
-
-
-def write(path, text, option):
-    """TEXT into the file PATH, whole or not at all, or to stdout where that is "-"."""
-    if path == _STDOUT:
-        sys.stdout.write(text)
-        return
-    try:
-        files.write_whole(Path(path), text)
-    except OSError as err:
-        raise Refused(f"{option} {path}: {err.strerror}") from None
 
 
 def as_json(result, place):
     """What result.json holds, with where it is."""
-    return json.dumps(_finite({**result, "directory": str(place)}), indent=1, allow_nan=False) + "\n"
-
-
-def _finite(value):
-    """VALUE with null for what JSON has no figure for, such as the end of an interval that is unlimited."""
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return files.json_text({**result, "directory": str(place)})
 
 
 def markdown(result, place):

@@ -40,7 +40,7 @@ class Curve:
 
 
 def command(places, patterns, job, out):
-    """dataplane percentiles RESULT…: pictures beside OUT, and a table on stdout."""
+    """dataplane percentiles RESULT…: pictures beside OUT, and a table on stdout; returns both as a dict."""
     curves, names = [], []
     for place in places:
         stored = store.load(place)
@@ -58,6 +58,13 @@ def command(places, patterns, job, out):
     print("\n".join(lines(curves)))
     for path in pictures:
         print(f"picture: {path}")
+    return {"arms": [_as_dict(curve) for curve in curves], "pictures": [str(path) for path in pictures]}
+
+
+def _as_dict(curve):
+    found = {f"{p:g}": {"value_ns": one.value, "low_ns": one.low, "high_ns": one.high, "level": one.level, "merged_ns": one.merged, "notes": one.notes}
+             for p, one in curve.intervals(TOLD).items()}
+    return {"name": curve.name, "runs": len(curve.histograms), "ios": curve.total, "percentiles": found}
 
 
 def of_arms(result, arms, runs, job=None, prefix=""):
