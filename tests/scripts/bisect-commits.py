@@ -40,7 +40,7 @@ class Search(unittest.TestCase):
         self.git("commit", "-q", "-m", f"commit {number}")
         return self.git("rev-parse", "HEAD")
 
-    def search(self, first_bad, skipped=(), question=None, stop_after=None):
+    def search(self, first_bad, skipped=(), question=None, stop_after=None, effort=None):
         repository = Repository(self.repo, self.dir / "place")
         repository.place.mkdir(exist_ok=True)
 
@@ -50,7 +50,7 @@ class Search(unittest.TestCase):
             number = self.commits.index(commit)
             self.asked.append(number)
             return Step(SKIPPED if number in skipped else BAD if number >= first_bad else GOOD, f"measured {number}", 16, 1.0)
-        search = Bisection(repository, self.commits[0], self.commits[-1], {"names": ["good", "bad"], **(question or {})}, judge)
+        search = Bisection(repository, self.commits[0], self.commits[-1], {"names": ["good", "bad"], **(question or {})}, judge, effort)
         return search.search(lambda commit, step: None)
 
     def test_every_place_in_few_steps(self):
@@ -87,6 +87,16 @@ class Search(unittest.TestCase):
         self.assertEqual(self.commits.index(culprit), 6)
         self.assertEqual(len(self.asked), len(set(self.asked)))
         self.assertEqual(self.asked[:2], before)
+
+    def test_with_another_budget_what_was_undecided_is_measured_again(self):
+        culprit, open_ = self.search(6, skipped=(5, 6))
+        self.assertEqual((self.commits.index(culprit), len(open_)), (7, 2))
+        self.asked = []
+        self.search(6)
+        self.assertEqual(self.asked, [])
+        culprit, open_ = self.search(6, effort={"budget": "1h"})
+        self.assertEqual((self.commits.index(culprit), open_), (6, []))
+        self.assertEqual(set(self.asked), {5, 6})
 
     def test_another_question_does_not_go_on_with_it(self):
         self.search(6)

@@ -188,6 +188,28 @@ class Bisect(Base):
         self.assertIn("only 'skip'ped commits left", said)
         self.assertNotIn("is the first bad commit", said, said)
 
+    def test_a_tree_that_lacks_makefile_build_option_or_job_blames_none(self):
+        self.tree = self.dir / "tree"
+        self.tree.mkdir()
+        self.git("init", "-q")
+        job = (self.dir / "job.fio").read_text()
+        build = f"all:\n\tmkdir -p build/engines build/targets\n\tcp {self.dir}/targets/vhost-user-blk-target build/targets\n"
+        for makefile, jobs, name in ((None, job, "good"), (None, job, "no Makefile"), ("all:\n\tfalse\n", job, "no build"), (build, None, "no job"), (build, job, "no option"), (build, job, "bad")):
+            for path, text in (("Makefile", makefile), ("job.fio", jobs), ("note", name)):
+                (self.tree / path).unlink(missing_ok=True)
+                if text:
+                    (self.tree / path).write_text(text)
+            self.commit(name)
+        self.git("bisect", "start", "HEAD", "HEAD~5")
+        # The target that is built there refuses --frob.
+        done = self.git("bisect", "run", str(SRC / "scripts/dataplane"), "ab", "--a", "poll-max-ns=0", "--b", "tree=. --frob 1", "job.fio", "--set", "bs=4k", "--runtime", "0.5",
+                        "--out", str(self.dir / "o"), "--fail-if", "iops < -2%")
+        said = done.stdout + done.stderr
+        for why in ("(no Makefile)", "make -C .*: exit status 2", "job file or study not found: job.fio", "vhost-user-blk-target has no --frob"):
+            self.assertRegex(said, why)
+        self.assertIn("only 'skip'ped commits left", said)
+        self.assertNotIn("is the first bad commit", said, said)
+
     def test_a_mistake_ends_it(self):
         self.history()
         said = self.bisect("--fail-if", "speed < 2%")

@@ -4,6 +4,7 @@
 import argparse
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -18,7 +19,8 @@ The commits are built in work trees of their own, and each is run in pairs with
 GOOD, by the dataplane that is asked, until --fail-if is decided. BAD comes
 first: where it is not worse there is nothing to look for. What does not build,
 or is not decided within --budget, is left out. ^C, and the same command again,
-goes on where it was.
+goes on where it was; with another --budget or --pairs it first measures again
+what stayed undecided.
 
 In the --server of another project $dir is the commit's work tree:
 
@@ -76,9 +78,10 @@ def _run(args, data):
         raise Refused(f"{args.good} is no ancestor of {args.bad}: there is no history between them")
     repository.place = Path(args.out).resolve() if args.out else paths.results() / f"bisect-{good[:9]}-{bad[:9]}"
     repository.place.mkdir(parents=True, exist_ok=True)
-    asked = {key: getattr(args, key) for key in ("job", "fail_if", "dead_band", "build", "server", "target", "variables", "file", "runtime", "ramp", "pairs", "budget")}
+    asked = {key: getattr(args, key) for key in ("job", "fail_if", "dead_band", "build", "server", "target", "variables", "file", "runtime", "ramp")}
     started = time.monotonic()
-    search = bisection.Bisection(repository, good, bad, {"names": [args.good, args.bad], **asked}, lambda commit: _judge(args, repository, good, commit))
+    search = bisection.Bisection(repository, good, bad, {"names": [args.good, args.bad], **asked}, lambda commit: _judge(args, repository, good, commit),
+                                 {"pairs": args.pairs, "budget": args.budget})
     culprit, open_ = search.search(lambda commit, step: _say(f"{repository.told(commit)}: {step.verdict}, {step.words}"))
     steps = search.known.values()
     data.update(good=good, bad=bad, first_bad=culprit, not_ruled_out=open_, directory=str(repository.place),
@@ -121,6 +124,9 @@ def _judge(args, repository, good, commit):
     except NotMeasured as err:
         return Step(SKIPPED, str(err), 0, time.monotonic() - start)
     out = repository.place / "steps" / commit
+    if (out / "result.json").exists():
+        # It was not decided, and is measured again.
+        shutil.rmtree(out)
     code = _compared(_command(args, base, tree, out))
     seconds = time.monotonic() - start
     if code not in (0, 1, INCONCLUSIVE):

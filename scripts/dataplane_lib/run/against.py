@@ -41,7 +41,7 @@ def _first(repository, names, store, study):
     """(its name, the full one) of the first commit of NAMES that there is."""
     missing = []
     for name in names.split(","):
-        for each in _good(store, study) if name == LAST_GOOD else [name]:
+        for each in _good(repository, store, study) if name == LAST_GOOD else [name]:
             try:
                 return (each if name == LAST_GOOD else repository.git("describe", "--always", each)), repository.commit(each)
             except Refused:
@@ -53,14 +53,14 @@ def _first(repository, names, store, study):
     raise Refused(f"--against {names}: {'; '.join(missing)}")
 
 
-def _good(store, study):
-    """The good commits, the newest first; a tree with changes of its own is none."""
+def _good(repository, store, study):
+    """The good commits that this one came from, the newest first; a tree with changes of its own is none."""
     from ..read import history
     try:
         found = history.good(store, study, system.fingerprint(system.facts())) if store else []
     except NotMeasured as err:
         raise NotMeasured(f"--against {LAST_GOOD}: {err}") from None
-    return [commit for commit in found if not commit.endswith("-dirty")]
+    return [commit for commit in found if not commit.endswith("-dirty") and repository.is_ancestor(commit, "HEAD")]
 
 
 def _remove_old(repository, wanted):

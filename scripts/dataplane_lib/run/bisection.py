@@ -91,25 +91,30 @@ class Step:
 
 
 class Bisection:
-    """The search in REPOSITORY between the commits GOOD and BAD; JUDGE(commit) gives the Step of one. What it knows is in PLACE/state.json."""
+    """The search in REPOSITORY between the commits GOOD and BAD; JUDGE(commit) gives the Step of one. What it knows is in PLACE/state.json.
 
-    def __init__(self, repository, good, bad, question, judge):
+    With another EFFORT (budget, pairs) than before, what was measured and stayed undecided is measured again.
+    """
+
+    def __init__(self, repository, good, bad, question, judge, effort=None):
         self.repository, self.good, self.bad = repository, good, bad
         self.judge = judge
         self.path = repository.place / "state.json"
         self.question = {"good": good, "bad": bad, **question}
-        self.known = {}
+        self.effort, self.known = effort or {}, {}
         if self.path.exists():
             kept = files.read_json(self.path)
             if kept.get("question") != self.question:
                 raise Refused(f"{repository.place}: holds another bisection: give another --out, or remove it")
-            self.known = {commit: Step(**step) for commit, step in kept["steps"].items()}
+            steps = {commit: Step(**step) for commit, step in kept["steps"].items()}
+            again = kept.get("effort", {}) != self.effort
+            self.known = {commit: step for commit, step in steps.items() if not (again and step.verdict == SKIPPED and step.runs)}
 
     def step(self, commit):
         """The Step of COMMIT, which is kept before anything else is done."""
         if commit not in self.known:
             self.known[commit] = self.judge(commit)
-            files.write_whole(self.path, json.dumps({"question": self.question, "steps": {c: vars(s) for c, s in self.known.items()}}, indent=1) + "\n")
+            files.write_whole(self.path, json.dumps({"question": self.question, "effort": self.effort, "steps": {c: vars(s) for c, s in self.known.items()}}, indent=1) + "\n")
         return self.known[commit]
 
     def search(self, say):
