@@ -85,7 +85,7 @@ class Machines(unittest.TestCase):
     def test_a_tree_for_fio_plot(self):
         paths = [Path(p) for p in self.said("export", self.place, "--fio-plot", self.dir / "plot").split()]
         self.assertEqual(sorted(str(p.relative_to(self.dir / "plot")) for p in paths),
-                         ["poll-busy-depth-1/randread-8k-1-1.json", "poll-off-depth-1/randread-8k-1-1.json", "poll-off-depth-4/randread-8k-4-1.json"])
+                         ["poll-busy/randread-8k-1-1.json", "poll-off/randread-8k-1-1.json", "poll-off/randread-8k-4-1.json"])
         for path in paths:
             doc = json.loads(path.read_text(), parse_constant=self.fail)
             # What fio-plot's importer and its mapping read.

@@ -18,7 +18,6 @@ from ..errors import Refused
 # The classes of fio's own latency_ns, latency_us and latency_ms: up to so many of the unit.
 _CLASSES = {"latency_ns": (1, (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)), "latency_us": (1000, (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)),
             "latency_ms": (1000000, (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000))}
-_DEPTHS = ("iodepth", "numjobs")
 
 
 def export(stored, place):
@@ -28,12 +27,14 @@ def export(stored, place):
         place.mkdir(parents=True)
     except OSError as err:
         raise Refused(f"--fio-plot {place}: {err.strerror}") from None
-    out = []
+    out, made = [], []
     for arm in stored.header["arms"]:
         runs = sorted(stored.of_arm(arm["name"]), key=lambda run: run.metrics["iops"] or 0)
-        doc = _document(stored, runs[len(runs) // 2])
+        made.append((arm["values"], _document(stored, runs[len(runs) // 2])))
+    depths = _depths([(values, doc["jobs"][0]["job options"]) for values, doc in made])
+    for values, doc in made:
         options = doc["jobs"][0]["job options"]
-        directory = place / _name(arm["values"])
+        directory = place / _name(values, depths)
         directory.mkdir(exist_ok=True)
         path = directory / f"{options['rw']}-{options['bs']}-{options['iodepth']}-{options['numjobs']}.json"
         if path.exists():
@@ -43,8 +44,15 @@ def export(stored, place):
     return out
 
 
-def _name(values):
-    text = "-".join(f"{k}-{v}" for k, v in values.items() if k not in _DEPTHS) or "all"
+def _depths(arms):
+    """The factors that are the depth or the number of jobs, whatever they are called, of ARMS: [(values, job options)]."""
+    names = {name for values, _ in arms for name in values}
+    return {name for name in names if len({values.get(name) for values, _ in arms}) > 1
+            and any(all(values.get(name) == options[key] for values, options in arms) for key in ("iodepth", "numjobs"))}
+
+
+def _name(values, depths):
+    text = "-".join(f"{k}-{v}" for k, v in values.items() if k not in depths) or "all"
     return re.sub(r"[^A-Za-z0-9.-]+", "-", text)[:100]
 
 
@@ -60,7 +68,7 @@ def _document(stored, run):
             if part:
                 # In KiB/s, as fio has it.
                 mine[direction] = {"iops_stddev": 0.0, **{k: v for k, v in part.items() if k not in ("slat_ns", "clat_ns")}, "bw": int(part["bw_bytes"] / 1024),
-                                   "lat_ns": {k: v for k, v in part["lat_ns"].items() if k != "bins"}}
+                                   "lat_ns": {"stddev": 0.0, **{k: v for k, v in part["lat_ns"].items() if k != "bins"}}}
             else:
                 mine[direction] = {"iops": 0.0, "iops_stddev": 0.0, "bw": 0, "bw_bytes": 0, "total_ios": 0, "lat_ns": {"mean": 0.0, "stddev": 0.0}}
         jobs.append(mine)
