@@ -101,6 +101,7 @@ def _levels(rows):
 
 def _show(key, rows, ratio):
     """A line a night: date, commit, figure, interval, a bar; a step is marked with how large it is. Returns the steps."""
+    from ..read import history
     from ..stats import steps
     study, arm, host, metric = key
     rows = [row for row in rows if not ratio or row["ratio"] is not None]
@@ -123,7 +124,7 @@ def _show(key, rows, ratio):
             change = 100 * (after / before - 1) if before else None
             told.append({"date": row["date"], "commit": row["commit"], "change_percent": change, "p": found[n]})
             mark += f"  <- step {units.percent(change) if before else ''} (p={found[n]:.3f})"
-        print(f"  {row['date'][:16]}  {row['commit'][:12]:<12}  {bar}  {text}{ends}{mark}")
+        print(f"  {row['date'][:16]}  {history.short(row['commit']):<12}  {bar}  {text}{ends}{mark}")
     print()
     return told
 

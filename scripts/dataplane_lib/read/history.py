@@ -88,6 +88,12 @@ def keep(path, found, name):
     return append(path, about, figures)
 
 
+def short(commit):
+    """COMMIT, as git describe calls it, in 12 characters: the hash where there is one, which tells two commits apart."""
+    name, _, number = commit.rpartition("-g")
+    return (number if name else commit)[:12]
+
+
 def append(path, about, figures):
     """Put a result in: ABOUT has the columns of results, FIGURES are (arm, metric, median, low, high, n, ratio). False where it is there already."""
     with opened(path, True) as db:

@@ -45,7 +45,7 @@ def _draw(data, pyplot):
     if len(panels) > 1:
         axes[1][0].axhline(0, color=MUTED, linewidth=0.8)
     every = max(1, -(-len(nights) // _NAMED))
-    axes[-1][0].set_xticks(range(0, len(nights), every), [commit[:9] or date[:10] for date, commit in nights[::every]], rotation=45, ha="right", rotation_mode="anchor")
+    axes[-1][0].set_xticks(range(0, len(nights), every), [history.short(commit) or date[:10] for date, commit in nights[::every]], rotation=45, ha="right", rotation_mode="anchor")
     return figure, tips
 
 
