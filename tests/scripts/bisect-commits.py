@@ -146,7 +146,7 @@ class Search(unittest.TestCase):
         # 6 does not build.
         self.assertEqual((code, found["first_bad"], found["not_ruled_out"]), (4, self.commits[7], [self.commits[6]]))
         steps = {self.commits.index(step["commit"]): step for step in found["steps"]}
-        self.assertEqual((steps[7]["verdict"], steps[7]["words"], steps[7]["runs"]), ("bad", "measured 7", 12))
+        self.assertEqual((steps[7]["verdict"], steps[7]["words"], steps[7]["runs"]), ("bad", "iops < -2 %: measured 7", 12))
         self.assertEqual((steps[6]["verdict"], steps[6]["runs"]), ("skipped", 0))
 
     def test_mistakes(self):

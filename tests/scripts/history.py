@@ -114,7 +114,7 @@ class Store(unittest.TestCase):
         self.assertIn("was there already", self.said("history", "add", self.db, first[0]))
         text = self.said("history", "show", self.db)
         # Two arms on each of two hosts, never in one series.
-        self.assertEqual(text.count(" nights"), 4)
+        self.assertEqual(text.count(" night"), 4)
         self.assertRegex(text, r"2026-01-08 03:00  c7 +\S+  \S+ \[.*\]  <- step -[89]\.\d %")
         self.assertEqual(text.count("<- step"), 2)
         # The ratio to the same night's baseline has not moved.

@@ -134,7 +134,7 @@ def _judge(args, repository, good, commit):
             raise Refused(f"{args.bad}: ab refused it, see above")
         return Step(SKIPPED, f"could not be measured (exit status {code})", 0, seconds)
     result = files.read_json(out / "result.json")
-    words = "; ".join(text.partition(": ")[2] for text in result["gate"]["sentences"])
+    words = "; ".join(text.removeprefix("--fail-if ") for text in result["gate"]["sentences"])
     return Step({0: GOOD, 1: BAD}.get(code, SKIPPED), words, len(result["runs"]), seconds)
 
 

@@ -110,7 +110,7 @@ def _show(key, rows, ratio):
     values = [1 + row["ratio"] / 100 if ratio else row["median"] for row in rows]
     found = dict(steps.find(values))
     label = metrics.BY_KEY[metric].label + (" against the baseline" if ratio else "")
-    print(f"{study}, {arm}, host {host}: {label}, {len(rows)} nights, {units.counted(len(found), 'step')}")
+    print(f"{study}, {arm}, host {host}: {label}, {units.counted(len(rows), 'night')}, {units.counted(len(found), 'step')}")
     low, high = min(values), max(values)
     edges, told = [0, *sorted(found), len(rows)], []
     for n, (row, value, level) in enumerate(zip(rows, values, _levels(rows) if ratio else [None] * len(rows))):

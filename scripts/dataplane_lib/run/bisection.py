@@ -8,6 +8,7 @@ which nothing can be said, is left out, and another one near it is tried, as git
 import json
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,7 @@ class Repository:
         if not mark.exists():
             log = self.place / "logs" / f"{commit}.log"
             log.parent.mkdir(parents=True, exist_ok=True)
+            print(f"dataplane: building {self.told(commit)}", file=sys.stderr, flush=True)
             with open(log, "wb") as file:
                 done = subprocess.run(["sh", "-c", build], cwd=tree, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False)
             if done.returncode:
