@@ -17,9 +17,9 @@ from dataplane_lib.errors import CommandLine
 from dataplane_lib.stats import ranks
 
 
-def result(spread, pairs=8, seed=1):
+def result(spread, pairs=8, seed=1, p50=None):
     rng = np.random.default_rng(seed)
-    runs = [{"arm": arm, "repeat": n, "metrics": {"iops": 1000 * math.exp(rng.normal(0, spread / math.sqrt(2)))}} for n in range(pairs) for arm in "AB"]
+    runs = [{"arm": arm, "repeat": n, "metrics": {"iops": 1000 * math.exp(rng.normal(0, spread / math.sqrt(2))), **({"lat_p50_us": 50 * math.exp(rng.normal(0, p50 / math.sqrt(2)))} if p50 else {})}} for n in range(pairs) for arm in "AB"]
     return {"runs": runs, "took_s": 20.0}
 
 
@@ -40,9 +40,9 @@ class Noise(unittest.TestCase):
 
 
 class Said(unittest.TestCase):
-    def examine(self, ci, spread):
+    def examine(self, ci, spread, p50=None):
         def dataplane(argv):
-            Path(argv[argv.index("--json") + 1]).write_text(json.dumps(result(spread)))
+            Path(argv[argv.index("--json") + 1]).write_text(json.dumps(result(spread, p50=p50)))
         out, self.data = io.StringIO(), {}
         with contextlib.redirect_stdout(out):
             code = doctor_ci.examine(argparse.Namespace(ci=ci), dataplane, self.data)
@@ -58,6 +58,12 @@ class Said(unittest.TestCase):
         code, text = self.examine("5", 0.5)
         self.assertEqual(code, 4)
         self.assertRegex(text, r"would take \d+ pairs, more than the 100")
+
+    def test_a_median_that_is_steadier(self):
+        code, text = self.examine("5", 0.5, 0.005)
+        self.assertEqual(code, 4)
+        self.assertIn("with --fail-if 'lat_p50_us > 5%' it takes 6 pairs", text)
+        self.assertNotIn("lat_p50", self.examine("5", 0.005, 0.1)[1])
 
     def test_a_mistake(self):
         with self.assertRaises(CommandLine):
