@@ -13,9 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import files, paths
-from ..errors import NotMeasured, Refused
+from ..errors import INCONCLUSIVE, NotMeasured, Refused
 
 GOOD, BAD, SKIPPED = "good", "bad", "skipped"
+
+
+class Undecided(Refused):
+    """The runs that were made do not tell."""
+    status = INCONCLUSIVE
 
 
 class Repository:
@@ -126,6 +131,8 @@ class Bisection:
         if ends.verdict == GOOD:
             raise Refused(f"{self.question['names'][1]} is no worse than {self.question['names'][0]}: {ends.words}")
         if ends.verdict == SKIPPED:
+            if ends.runs:
+                raise Undecided(f"{self.question['names'][1]}: {ends.words}; with a longer --budget it is measured again")
             raise NotMeasured(f"{self.question['names'][1]}: {ends.words}")
         goods, bad, skipped = [self.good], self.bad, set()
         while True:

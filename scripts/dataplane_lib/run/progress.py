@@ -40,8 +40,8 @@ class Progress:
         text = f"{slot.arm.name}, {what}, {units.duration(self.left())} left"
         if self._bar:
             self._bar.update(self._task, description=text, completed=self.done, total=self.total)
-        elif self.done == 0 or self.done * _LINES // self.total > self._told:
-            self._told = self.done * _LINES // self.total
+        elif self.done == 0 or (self.done - self._told) * _LINES >= self.total:
+            self._told = self.done
             self.stream.write(f"[{self.done + 1}/{self.total}] {text}\n")
             self.stream.flush()
 
