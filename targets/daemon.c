@@ -108,10 +108,10 @@ static int start_threads(struct daemon *d)
 	return 0;
 }
 
-/* A command that finds the target at a port needs no socket. */
+/* A command that finds the target at a port, or by its device, needs no socket. */
 static bool has_private_socket(const struct daemon *d)
 {
-	return d->o.run && !d->o.port && !d->ops->socketless;
+	return d->o.run && !d->o.port && !d->o.exports.nr && !d->ops->socketless;
 }
 
 static int choose_sockets(struct daemon *d)
@@ -367,7 +367,7 @@ static int open_devices(struct daemon *d)
 {
 	struct backend_config config = target_options_backend(&d->o, false);
 
-	d->nr_devices = d->o.sockets.nr ? : d->o.devices.nr ? : 1;
+	d->nr_devices = d->o.sockets.nr + d->o.exports.nr + d->o.devices.nr ? : 1;
 	d->device = calloc(d->nr_devices, sizeof(*d->device));
 	if (!d->device) {
 		options_error(NULL, NULL, "devices: %s", strerror(ENOMEM));

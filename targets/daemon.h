@@ -48,7 +48,7 @@ struct daemon_ops {
  * struct daemon - a target
  * @ops: its own part; a target embeds this as first member
  * @o: what it was asked to do
- * @device: its disks, all served by the same iothreads
+ * @device: its disks, all served by the same iothreads: those of --socket, --export, --device
  * @nr_devices: how many they are
  * @iothreads: @o.iothreads iothreads
  * @trace: what happens to requests, with @o.trace

@@ -12,6 +12,7 @@
 #include "wire/trace-probe.h"
 
 #define FILE_PREFIX	"file:"
+#define EXPORT_VDUSE	"vduse"
 #define DEFAULT_SIZE	(UINT64_C(1) << 30)
 
 const char *const pool_queue_names[] = {
@@ -55,6 +56,43 @@ void format_sockets(const void *value, char *buf, size_t len)
 	buf[0] = '\0';
 	for (unsigned int i = 0; i < sockets->nr && at < len; i++)
 		at += (size_t)snprintf(buf + at, len - at, "%s%s", i ? " " : "", sockets->path[i]);
+}
+
+#define NAME_CHARS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
+/* Its file is in /dev/vduse/, beside the driver's own "control". */
+static bool export_name_valid(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len <= TARGET_EXPORT_NAME_MAX && strspn(name, NAME_CHARS) == len && *name != '.' &&
+	       *name != '-' && strcmp(name, "control");
+}
+
+int parse_export(const char *s, void *value)
+{
+	struct target_exports *exports = value;
+	size_t prefix = strlen(EXPORT_VDUSE);
+	const char *name = s + prefix + 1;
+
+	if (strncmp(s, EXPORT_VDUSE, prefix) || (s[prefix] && s[prefix] != ':') || exports->nr == TARGET_SOCKETS_MAX)
+		return -EINVAL;
+	if (!s[prefix])
+		name = TARGET_EXPORT_NAME;
+	if (!export_name_valid(name))
+		return -EINVAL;
+	exports->name[exports->nr++] = name;
+	return 0;
+}
+
+void format_exports(const void *value, char *buf, size_t len)
+{
+	const struct target_exports *exports = value;
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (unsigned int i = 0; i < exports->nr && at < len; i++)
+		at += (size_t)snprintf(buf + at, len - at, "%s" EXPORT_VDUSE ":%s", i ? " " : "", exports->name[i]);
 }
 
 int parse_backend(const char *s, void *value)
@@ -375,7 +413,7 @@ struct poll_policy target_options_policy(const struct target_options *o)
 /* What only a process of its own can do. */
 static int check_embedded(const struct target_options *o, const char *argv0)
 {
-	const char *bad = o->sockets.nr ? "socket" : o->run ? "run" : o->stats ? "stats" :
+	const char *bad = o->sockets.nr ? "socket" : o->exports.nr ? "export" : o->run ? "run" : o->stats ? "stats" :
 			  o->trace ? "trace" : o->help ? "help" : o->describe ? "describe" : o->version ? "version" : NULL;
 
 	if (bad)
@@ -412,7 +450,7 @@ int target_options_parse_embedded(struct target_options *o, const struct target_
 		ret = check_embedded(o, name);
 out:
 	/* The only options that point into it are refused. */
-	o->sockets.nr = 0;
+	o->sockets.nr = o->exports.nr = 0;
 	o->run = o->stats = o->trace = NULL;
 	free(copy);
 	return ret;

@@ -26,6 +26,16 @@ struct target_sockets {
 	unsigned int nr;
 };
 
+/* The longest name of a VDUSE device, and the one of --export vduse */
+#define TARGET_EXPORT_NAME_MAX	63
+#define TARGET_EXPORT_NAME	"dataplane"
+
+/* struct target_exports - What all --export say */
+struct target_exports {
+	const char *name[TARGET_SOCKETS_MAX];
+	unsigned int nr;
+};
+
 #define TARGET_IOTHREADS_MAX	256
 #define TARGET_MAP_MAX		256
 
@@ -58,6 +68,7 @@ enum target_aio {
  */
 struct target_options {
 	struct target_sockets sockets;
+	struct target_exports exports;
 	const char *run;
 
 	struct target_backend backend;
@@ -107,6 +118,7 @@ struct target_options {
 	uint32_t queue_size;		/* entries */
 	struct target_map iothread_map;
 	uint64_t max_client_memory;	/* bytes */
+	bool no_packed;
 
 	/* nbd-target */
 	uint32_t port;			/* 0 if not given */

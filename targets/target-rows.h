@@ -11,6 +11,8 @@
 
 int parse_socket(const char *s, void *value);
 void format_sockets(const void *value, char *buf, size_t len);
+int parse_export(const char *s, void *value);
+void format_exports(const void *value, char *buf, size_t len);
 int parse_backend(const char *s, void *value);
 void format_backend(const void *value, char *buf, size_t len);
 int parse_aio(const char *s, void *value);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The command line of vhost-user-blk-target */
 
+#include <string.h>
 #include "base/alloc.h"
 #include "base/version.h"
 #include "targets/target-rows.h"
@@ -8,7 +9,10 @@
 static const struct option_desc table[] = {
 	{ OPT_TOPIC, .help = "Where it is found" },
 	ROW_SOCKET("listen on this unix socket; each of several is a device of its own"),
-	ROW_RUN(""),
+	{ OPT_CUSTOM, "export", "vduse[:NAME]", AT(exports), .parse = parse_export, .format = format_exports,
+	  .accepts = "vduse or vduse:NAME, one of at most 256, of up to 63 letters, digits and any of _.-",
+	  .help = "make the device NAME of the kernel's VDUSE driver, for 'vdpa dev add name NAME mgmtdev vduse' (default: dataplane); with --backend file or null, take it over if its target was killed; each of several is a device of its own" },
+	ROW_RUN("; with --export, in place of the socket, $device is the device's file in /dev/vduse"),
 	ROWS_DEVICE,
 	ROWS_AIO,
 	{ OPT_TOPIC, .help = "Queues and threads" },
@@ -16,6 +20,8 @@ static const struct option_desc table[] = {
 	  .help = "most queues a client may use, 1 to 256" },
 	{ OPT_U32, "queue-size", "N", .def = "1024", .min = 2, .max = 32768, .pow2 = true, AT(queue_size),
 	  .help = "most entries of a queue, a power of two from 2 to 32768" },
+	{ OPT_FLAG, "no-packed", AT(no_packed),
+	  .help = "do not offer packed rings, which some drivers choose where they can, Linux's among them" },
 	{ OPT_SIZE, "max-client-memory", "SIZE", .def = "1T", .min = 4096, AT(max_client_memory),
 	  .help = "most memory that a client may share, counted from the start of its files; one with more is dropped, or it could take all addresses from the others" },
 	{ OPT_U32, "max-clients", "N", .def = "64", .min = 1, .max = 256, AT(max_clients),
@@ -29,12 +35,23 @@ static const struct option_desc table[] = {
 
 static const char *const usage[] = {
 	"--socket PATH [OPTION...]",
+	"--export vduse[:NAME] [OPTION...]",
 	"--run 'COMMAND' [OPTION...]",
 	NULL
 };
 
 static const struct options_section sections[] = {
 	SECTIONS_OF_SOCKETS,
+	{ "VDUSE DEVICES",
+	  "--export vduse makes a device in the kernel (modprobe vduse, Linux 5.15 or newer) that waits for the vDPA bus:\n"
+	  "\n"
+	  "\tmodprobe vduse virtio_vdpa\n"
+	  "\tvhost-user-blk-target --export vduse:disk0 --backend file:disk.img &\n"
+	  "\tvdpa dev add name disk0 mgmtdev vduse\n"
+	  "\n"
+	  "With virtio_vdpa it is a disk of this machine, /dev/vda; with vhost_vdpa it is /dev/vhost-vdpa-0, for QEMU, libblkio or fio's virtio-poll engine of this project (transport=vhost-vdpa). Whoever may use /dev/vduse/control, root if nothing else was set, can make one. There is no write cache switch.\n"
+	  "\n"
+	  "'vdpa dev del disk0' takes the device off the bus, which is to be done while the target serves it: then the target removes it when it ends. One that ends earlier, or is killed, leaves it in the kernel. Its driver then waits until a target with the same --export, --size, --block-size, --read-only, --num-queues, --queue-size and file goes on with all that was in flight, in the order in which it came; a file in /dev/shm has the record. The kernel waits for 30 s where a driver comes or goes meanwhile, and then gives the device up.\n" },
 	{ "EXAMPLES",
 	  "A job file against a device that takes 20 microseconds a request:\n"
 	  "\n"
@@ -63,8 +80,14 @@ static const struct options_program text = {
 
 static int check(const struct target_options *o, const char *argv0)
 {
-	if (!o->sockets.nr && !o->run)
-		return options_error(argv0, NULL, "needs --socket PATH or --run COMMAND, see --help");
+	if (!o->sockets.nr && !o->exports.nr && !o->run)
+		return options_error(argv0, NULL, "needs --socket PATH, --export vduse or --run COMMAND, see --help");
+	for (unsigned int i = 0; i < o->exports.nr; i++)
+		for (unsigned int j = 0; j < i; j++)
+			if (!strcmp(o->exports.name[i], o->exports.name[j]))
+				return options_error(argv0, "export", "'vduse:%s' is given twice", o->exports.name[i]);
+	if (o->sockets.nr + o->exports.nr > TARGET_SOCKETS_MAX)
+		return options_error(argv0, "export", "more than %d devices, with those of --socket", TARGET_SOCKETS_MAX);
 	return 0;
 }
 

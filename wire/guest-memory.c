@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 #include "wire/guest-memory.h"
 
 static bool overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
@@ -12,18 +13,23 @@ static bool overlap(uint64_t a, uint64_t a_len, uint64_t b, uint64_t b_len)
 	return a < b + b_len && b < a + a_len;
 }
 
-/*
- * Bytes of which a mapping consists of whole multiples. mmap() rounds a length up to whole huge
- * pages, munmap() refuses one that is not. Only memory has seals, so no file system is asked
- * that could take its time to answer.
+/* Only memory has seals, so no file system is asked that could take its time to answer. */
+static bool is_huge(int fd, struct statfs *fs)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0 && !fstatfs(fd, fs) && fs->f_type == HUGETLBFS_MAGIC;
+}
+
+/**
+ * guest_memory_page - size of the pages that a mapping of a file consists of
+ * @fd: the file
+ *
+ * Return: bytes. Offset and length of a mapping of huge pages must be multiples of it.
  */
-static uint64_t page_of(int fd)
+uint64_t guest_memory_page(int fd)
 {
 	struct statfs fs;
 
-	if (fcntl(fd, F_GET_SEALS) < 0 || fstatfs(fd, &fs) || fs.f_type != HUGETLBFS_MAGIC)
-		return 1;
-	return fs.f_bsize;
+	return is_huge(fd, &fs) ? (uint64_t)fs.f_bsize : (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /**
@@ -43,8 +49,9 @@ static uint64_t page_of(int fd)
 int guest_region_map(struct guest_region *r, uint64_t guest, uint64_t user, uint64_t size,
 		     uint64_t offset, int fd)
 {
-	uint64_t len, page;
+	struct statfs fs;
 	struct stat st;
+	uint64_t len;
 
 	if (!size || guest + size < guest || user + size < user ||
 	    __builtin_add_overflow(offset, size, &len) || len > SIZE_MAX)
@@ -53,8 +60,9 @@ int guest_region_map(struct guest_region *r, uint64_t guest, uint64_t user, uint
 		return -errno;
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size < len)
 		return -EINVAL;
-	page = page_of(fd);
-	len = (len + page - 1) / page * page;
+	/* mmap() rounds a length up to whole huge pages, munmap() refuses one that is not. */
+	if (is_huge(fd, &fs))
+		len = (len + fs.f_bsize - 1) / fs.f_bsize * fs.f_bsize;
 
 	/* From 0, because a hugetlbfs offset need not suit mmap's page size. */
 	void *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);

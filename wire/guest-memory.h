@@ -29,21 +29,40 @@ struct guest_region {
 };
 
 /**
- * struct guest_memory - every region a front end has shared
+ * struct guest_memory - the regions that a driver has shared, as far as they are known
+ * @nr: how many are known
+ * @region: the first @nr of them
+ * @more: asked for the region that holds an address of none in the table: puts it there, and
+ *	returns it, or NULL; NULL where all are in the table
+ * @arg: of @more
  *
- * Read by iothreads without a lock: the session changes it while none of its queues has an
- * iothread (session_pause()).
+ * Read by iothreads without a lock. A session of vhost-user changes it while none of its queues
+ * has an iothread (session_pause()); a queue of VDUSE has a table of its own, to which @more adds
+ * in its iothread.
  */
 struct guest_memory {
 	unsigned int nr;
 	struct guest_region region[GUEST_MEMORY_REGIONS];
+	const struct guest_region *(*more)(void *arg, uint64_t addr);
+	void *arg;
 };
 
+uint64_t guest_memory_page(int fd);
 int guest_region_map(struct guest_region *r, uint64_t guest, uint64_t user, uint64_t size,
 		     uint64_t offset, int fd);
 void guest_region_unmap(struct guest_region *r);
 int guest_memory_add(struct guest_memory *m, const struct guest_region *r);
 void *guest_memory_user(const struct guest_memory *m, uint64_t user, uint64_t len);
+
+/* The host address in @r, which holds @addr, and of @len what is contiguous there */
+static inline void *guest_region_run(const struct guest_region *r, uint64_t addr, uint64_t *len)
+{
+	uint64_t off = addr - r->guest;
+
+	if (*len > r->size - off)
+		*len = r->size - off;
+	return *len ? r->host + off : NULL;
+}
 
 /**
  * guest_memory_run - host address of a guest physical address
@@ -55,17 +74,14 @@ void *guest_memory_user(const struct guest_memory *m, uint64_t user, uint64_t le
  */
 static inline void *guest_memory_run(const struct guest_memory *m, uint64_t addr, uint64_t *len)
 {
-	for (unsigned int i = 0; i < m->nr; i++) {
-		const struct guest_region *r = &m->region[i];
-		uint64_t off = addr - r->guest;
+	const struct guest_region *r;
 
-		if (off < r->size) {
-			if (*len > r->size - off)
-				*len = r->size - off;
-			return *len ? r->host + off : NULL;
-		}
+	for (unsigned int i = 0; i < m->nr; i++) {
+		if (addr - m->region[i].guest < m->region[i].size)
+			return guest_region_run(&m->region[i], addr, len);
 	}
-	return NULL;
+	r = m->more ? m->more(m->arg, addr) : NULL;
+	return r ? guest_region_run(r, addr, len) : NULL;
 }
 
 /**

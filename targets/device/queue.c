@@ -79,12 +79,14 @@ static void was_interrupted(struct queue *q)
 
 static void call_driver(struct queue *q)
 {
-	if (q->call_fd < 0)
+	if (q->call_fd < 0 && !q->call)
 		return;
 	counter_add(&stats(q)->calls, 1);
 	PROBE1(called, IN_MEM(q->number));
 	trace_batch(q->trace, TRACE_CALL, q->number, 0);
-	if (unlikely(q->call_blocks || guard_is_careful(&q->it->guard)))
+	if (unlikely(q->call))
+		q->call(q);
+	else if (unlikely(q->call_blocks || guard_is_careful(&q->it->guard)))
 		call_carefully(q);
 	else if (unlikely(!write_call(q)))
 		was_interrupted(q);

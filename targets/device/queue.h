@@ -36,6 +36,7 @@ struct queue_request {
  * @kicks_unseen: the kick descriptor does not count, so that wake-ups stand for kicks
  * @kicks_seen: what it had counted when the iothread last looked, or the owner before
  * @call_fd: eventfd to notify the driver, or -1
+ * @call: notifies it in place of that eventfd, without waiting; or NULL
  * @on_broken: told of a request that cannot be answered; the queue has stopped looking
  * @owner: argument of @on_broken
  * @broken: @on_broken has been told
@@ -63,6 +64,7 @@ struct queue {
 	bool kicks_unseen;
 	uint16_t number;
 	int call_fd;
+	void (*call)(struct queue *q);
 	uint64_t kicks_seen;
 	void (*on_broken)(void *owner, struct queue *q, int err);
 	void *owner;

@@ -5,12 +5,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include "base/fd.h"
+#include "targets/device/fault.h"
 #include "targets/vhost-user/session.h"
 
 /**
  * session_refuse - record why a message is refused, where its errno does not say enough
  * @s: the session; called in its own thread
- * @err: why, a negative errno that drop_text() knows; an earlier reason stays
+ * @err: why, a negative errno that queue_fault() knows; an earlier reason stays
  *
  * Return: @err, for which the front end is to be dropped.
  */
@@ -25,7 +26,7 @@ int session_refuse(struct session *s, int err)
 /**
  * session_give_up - have the session's own thread drop the front end
  * @s: the session
- * @err: why, a negative errno that drop_text() knows; an earlier reason stays
+ * @err: why, a negative errno that queue_fault() knows; an earlier reason stays
  *
  * From any thread, and from a signal handler.
  */
@@ -33,38 +34,6 @@ void session_give_up(struct session *s, int err)
 {
 	session_refuse(s, err);
 	shutdown(s->client.sock, SHUT_RD);
-}
-
-static const char *drop_text(int err)
-{
-	switch (err) {
-	case -ERANGE:
-		return "a descriptor or ring index is out of range";
-	case -ELOOP:
-		return "a descriptor chain loops";
-	case -EFAULT:
-		return "an address lies outside the shared memory";
-	case -E2BIG:
-		return "a request has too many segments";
-	case -EPROTO:
-		return "a request has no room for its status";
-	case -EBADF:
-		return "call eventfd cannot be written";
-	case -EDEADLK:
-		return "call eventfd is full and blocks";
-	case -EBADFD:
-		return "kick, call or error descriptor is not an eventfd";
-	case -EOVERFLOW:
-		return "more requests are in flight than the ring holds";
-	case -ESTALE:
-		return "shared memory was truncated, or its file system is full";
-	case -EDQUOT:
-		return "shared memory exceeds --max-client-memory";
-	case -EREMOTEIO:
-		return "shared memory is on a FUSE, overlay or network file system: share a memfd, tmpfs, hugetlbfs or a local file";
-	default:
-		return "a descriptor is malformed";
-	}
 }
 
 /* The line for a front end of which no message could be received */
@@ -97,7 +66,7 @@ void session_say_goodbye(struct session *s, const struct vu_msg *msg, int err)
 	if (err == -ESHUTDOWN)
 		return;
 	if (why)
-		client_dropped(&s->client, "%s", drop_text(why));
+		client_dropped(&s->client, "%s", queue_fault(why));
 	else if (err == -ECONNRESET || (msg && err == -EPIPE))
 		return; /* it hung up, perhaps before it was answered */
 	else if (msg)

@@ -2,51 +2,8 @@
 /* What a front end may share: how much, and memory of which kind */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/vfs.h>
-#include "targets/vhost-user/lost-memory.h"
+#include "targets/device/slow-pages.h"
 #include "targets/vhost-user/session.h"
-
-/* Not in all versions of linux/magic.h */
-#ifndef FUSE_SUPER_MAGIC
-#define FUSE_SUPER_MAGIC	0x65735546
-#endif
-#ifndef CIFS_SUPER_MAGIC
-#define CIFS_SUPER_MAGIC	0xFF534D42
-#endif
-#ifndef SMB2_SUPER_MAGIC
-#define SMB2_SUPER_MAGIC	0xFE534D42
-#endif
-#ifndef CEPH_SUPER_MAGIC
-#define CEPH_SUPER_MAGIC	0x00c36400
-#endif
-
-/*
- * File systems whose missing pages come from another process (FUSE), another machine, or a file
- * system below that may be either. An iothread that touches such a page waits for it, and all
- * its clients with it. Users without privileges can mount FUSE and overlays.
- */
-static const unsigned int slow_magic[] = {
-	FUSE_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, CIFS_SUPER_MAGIC,
-	SMB2_SUPER_MAGIC, CEPH_SUPER_MAGIC, V9FS_MAGIC, AFS_SUPER_MAGIC, AFS_FS_MAGIC, CODA_SUPER_MAGIC,
-};
-
-static bool pages_may_be_slow(int fd)
-{
-	struct statfs fs;
-
-	/* memfd, tmpfs and hugetlbfs, which nearly all front ends share, need no statfs(). */
-	if (fcntl(fd, F_GET_SEALS) >= 0)
-		return false;
-	if (fstatfs(fd, &fs))
-		return false;
-	for (unsigned int i = 0; i < sizeof(slow_magic) / sizeof(slow_magic[0]); i++) {
-		if ((unsigned int)fs.f_type == slow_magic[i])
-			return true;
-	}
-	return false;
-}
 
 /**
  * session_map - map a region of a front end's memory
@@ -75,7 +32,7 @@ int session_map(struct session *s, struct guest_region *r, const struct vu_regio
 	if (s->mapped > s->server->max_memory)
 		ret = session_refuse(s, -EDQUOT);
 	if (!ret)
-		ret = lost_memory_watch(s, r);
+		ret = lost_memory_watch(&s->memory_owner, r);
 	if (ret)
 		session_unmap(s, r);
 	return ret;

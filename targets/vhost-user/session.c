@@ -21,6 +21,12 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+/* In a signal handler */
+static void memory_lost(struct memory_owner *o)
+{
+	session_give_up(container_of(o, struct session, memory_owner), -ESTALE);
+}
+
 /**
  * session_new - make a session for a front end
  * @server: who accepted it
@@ -42,6 +48,7 @@ struct session *session_new(struct server *server, int sock)
 	/* Otherwise its thread could block in send() for ever, even when the target ends. */
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 	s->server = server;
+	s->memory_owner.give_up = memory_lost;
 	s->dev = server->dev;
 	for (unsigned int i = 0; i < server->num_queues; i++) {
 		s->vring[i].kick_fd = -1;

@@ -4,6 +4,7 @@
 
 #include <linux/virtio_config.h>
 #include "base/container.h"
+#include "targets/device/lost-memory.h"
 #include "targets/device/queue.h"
 #include "targets/vhost-user/server.h"
 #include "wire/vhost-user.h"
@@ -47,6 +48,7 @@ struct vu_vring {
  * @features: negotiated features
  * @protocol: negotiated protocol features
  * @mem: its memory
+ * @memory_owner: stands for it where memory is lost
  * @mapped: bytes of all that it shares, with @inflight
  * @inflight: the in-flight region, which the front end keeps; its size is 0 without
  * @inflight_queues: queues of which @inflight has records
@@ -68,6 +70,7 @@ struct session {
 	uint64_t features;
 	uint64_t protocol;
 	struct guest_memory mem;
+	struct memory_owner memory_owner;
 	uint64_t mapped;
 	struct guest_region inflight;
 	unsigned int inflight_queues;

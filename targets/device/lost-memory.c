@@ -4,28 +4,30 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include "targets/vhost-user/lost-memory.h"
-#include "targets/vhost-user/session.h"
+#include "targets/device/lost-memory.h"
 
 /*
- * A front end can take pages away from a file that is mapped here: by truncating it, or
- * by filling the file system it lies on. The next access to such a page raises SIGBUS.
- * The thread must go on, since other front ends depend on it, until the session's own thread
- * has stopped the queues.
+ * A driver can take pages away from memory that is mapped here: by truncating its file, by
+ * filling the file system it lies on, or by naming an address of VDUSE's that nobody has given
+ * out. The next access to such a page raises SIGBUS. The thread must go on, since other drivers
+ * depend on it, until the queues have been stopped.
  *
- * So replace everything that the session shares by private zeroes at once: there can be no
- * second fault, the rings read as broken, and the front end never sees an answer to a
- * request that was served from zeroes.
+ * So replace everything that the owner has mapped by private zeroes at once: there can be no
+ * second fault, the rings read as broken, and the driver never sees an answer to a request that
+ * was served from zeroes.
  */
 
+/* Mappings of all owners together: 256 front ends, each with all of its regions and a record */
+#define WATCHED_MAX	(256 * (GUEST_MEMORY_REGIONS + 1))
+
 /**
- * struct watched - a mapping of memory that a front end may take away
- * @owner: the session, NULL in a free slot
+ * struct watched - a mapping of memory that a driver may take away
+ * @owner: whose it is, NULL in a free slot
  * @map: where it starts
  * @len: bytes to replace; huge pages are replaced as a whole or not at all
  */
 struct watched {
-	struct session *owner;
+	struct memory_owner *owner;
 	char *map;
 	size_t len;
 };
@@ -35,8 +37,7 @@ struct watched {
  * comes from access to shared memory, which no holder of the lock accesses.
  */
 static atomic_flag lock = ATOMIC_FLAG_INIT;
-static struct watched watched[SESSIONS_MAX * (GUEST_MEMORY_REGIONS + 1)];
-static const unsigned int nr_watched = SESSIONS_MAX * (GUEST_MEMORY_REGIONS + 1);
+static struct watched watched[WATCHED_MAX];
 
 static struct sigaction previous;
 
@@ -53,9 +54,9 @@ static void unlock_watched(void)
 	atomic_flag_clear_explicit(&lock, memory_order_release);
 }
 
-static struct session *find_owner(const char *addr)
+static struct memory_owner *find_owner(const char *addr)
 {
-	for (unsigned int i = 0; i < nr_watched; i++) {
+	for (unsigned int i = 0; i < WATCHED_MAX; i++) {
 		const struct watched *w = &watched[i];
 
 		if (w->owner && (size_t)(addr - w->map) < w->len)
@@ -64,12 +65,12 @@ static struct session *find_owner(const char *addr)
 	return NULL;
 }
 
-static bool replace_all(const struct session *s)
+static bool replace_all(const struct memory_owner *o)
 {
-	for (unsigned int i = 0; i < nr_watched; i++) {
+	for (unsigned int i = 0; i < WATCHED_MAX; i++) {
 		const struct watched *w = &watched[i];
 
-		if (w->owner == s &&
+		if (w->owner == o &&
 		    mmap(w->map, w->len, PROT_READ | PROT_WRITE,
 			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
 			return false;
@@ -78,26 +79,26 @@ static bool replace_all(const struct session *s)
 }
 
 /*
- * The session cannot go meanwhile: its queues are stopped before it and its memory are freed,
+ * The owner cannot go meanwhile: its queues are stopped before it and its memory are freed,
  * and stopping them waits for the iothread that is in here.
  */
 static bool survive(const char *addr)
 {
-	struct session *s;
+	struct memory_owner *o;
 	bool ok = false;
 
 	lock_watched();
-	s = find_owner(addr);
-	if (s) {
+	o = find_owner(addr);
+	if (o) {
 		/* Record the reason first, or another iothread could report the zeroes as a broken ring. */
-		session_give_up(s, -ESTALE);
-		ok = replace_all(s);
+		o->give_up(o);
+		ok = replace_all(o);
 	}
 	unlock_watched();
 	return ok;
 }
 
-/* Any SIGBUS that is not a missing page of a front end has the effect it had before. */
+/* Any SIGBUS that is not a missing page of a driver has the effect it had before. */
 static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
@@ -113,7 +114,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 }
 
 /**
- * lost_memory_catch - drop front ends that take their memory away, from here on
+ * lost_memory_catch - drop drivers that take their memory away, from here on
  *
  * Takes the SIGBUS handler of the process.
  */
@@ -127,20 +128,20 @@ void lost_memory_catch(void)
 
 /**
  * lost_memory_watch - be prepared for the loss of a region's pages
- * @s: the session that shares it
+ * @o: whose it is
  * @r: the region, mapped and not yet used
  *
- * Return: 0, or -ENOSPC when more regions are mapped than front ends may have.
+ * Return: 0, or -ENOSPC when more regions are mapped than can be watched.
  */
-int lost_memory_watch(struct session *s, const struct guest_region *r)
+int lost_memory_watch(struct memory_owner *o, const struct guest_region *r)
 {
 	int ret = -ENOSPC;
 
 	lock_watched();
-	for (unsigned int i = 0; i < nr_watched && ret; i++) {
+	for (unsigned int i = 0; i < WATCHED_MAX && ret; i++) {
 		if (watched[i].owner)
 			continue;
-		watched[i] = (struct watched) { .owner = s, .map = r->map, .len = r->map_len };
+		watched[i] = (struct watched) { .owner = o, .map = r->map, .len = r->map_len };
 		ret = 0;
 	}
 	unlock_watched();
@@ -154,7 +155,7 @@ int lost_memory_watch(struct session *s, const struct guest_region *r)
 void lost_memory_forget(const struct guest_region *r)
 {
 	lock_watched();
-	for (unsigned int i = 0; i < nr_watched; i++) {
+	for (unsigned int i = 0; i < WATCHED_MAX; i++) {
 		if (watched[i].owner && watched[i].map == r->map)
 			watched[i].owner = NULL;
 	}
