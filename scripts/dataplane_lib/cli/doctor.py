@@ -26,7 +26,7 @@ def examine(found):
     pinning = cpus.choose()
     for check in (_fio, _modules, _engines, _peers, lambda: _cpus(pinning), lambda: _smt(pinning), _governor,
                   _idle, _clock, lambda: _quiet(pinning), _load, lambda: _distance(pinning),
-                  _hugepages, _io_uring, _null_blk, _ublk, _kvm, _vfio, _vdpa):
+                  _hugepages, _io_uring, _null_blk, _ublk, _vduse, _kvm, _vfio, _vdpa):
         grade, what, advice = check()
         print(f"{grade:<5}{what}" + (f"\n     -> {advice}" if advice else ""))
         found.append({"grade": grade, "what": what, "advice": advice})
@@ -205,6 +205,20 @@ def _ublk():
     if os.access(control, os.R_OK | os.W_OK):
         return OK, "ublk: driver loaded" if not os.geteuid() else "ublk: driver loaded; for root alone devices can be taken over after SIGKILL", ""
     return WARN, f"ublk: no permission to open {control}", f"only {targets.UBLK} needs it: be root, or have a udev rule"
+
+
+def _vduse():
+    control = Path("/dev/vduse/control")
+    needs = f"only {targets.VHOST} --export vduse needs it: "
+    if not control.exists():
+        if _has_module("vduse"):
+            return OK, f"vduse: driver not loaded (modprobe vduse, for {targets.VHOST} --export vduse)", ""
+        return WARN, "vduse: no driver in this kernel", f"{needs}Linux 5.15 or newer with CONFIG_VDPA_USER"
+    if not os.access(control, os.R_OK | os.W_OK):
+        return WARN, f"vduse: no permission to open {control}", f"{needs}be root, or let root give you the file"
+    if not shutil.which("vdpa", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
+        return WARN, "vduse: driver loaded; the vdpa command is missing", f"{needs}apt-get install iproute2"
+    return OK, "vduse: driver loaded", ""
 
 
 def _kvm():
