@@ -10,7 +10,7 @@ target=$FIO_DATAPLANE/targets/vhost-user-blk-target
 [ ! -s err ] || fail "--help on stderr: $(cat err)"
 "$target" --describe >page || fail "--describe"
 /usr/bin/python3 -m json.tool page >/dev/null || fail "--describe is no JSON"
-for option in socket run backend size block-size read-only num-queues queue-size max-client-memory iothreads cpus \
+for option in socket export run no-packed backend size block-size read-only num-queues queue-size max-client-memory iothreads cpus \
 	poll poll-max-ns poll-grow poll-shrink delay request-cost stats help describe version; do
 	grep -q -- "--$option" help || fail "--help does not mention --$option"
 	grep -q "\"name\": \"$option\"" page || fail "--describe does not mention --$option"
@@ -25,7 +25,7 @@ while IFS='|' read -r words text; do
 	[ "$(wc -l <err).$(wc -l <out)" = 1.0 ] || fail "$words: $(cat out err)"
 	grep -q "^vhost-user-blk-target: .*$text" err || fail "$words: $(cat err)"
 done <<END
-|--socket PATH or --run
+|--socket PATH, --export vduse or --run
 --socket|--socket: needs a value
 --socket a --run true|--run: .*--socket
 --socket a --backend disk|--backend: 'disk' .*null, ram

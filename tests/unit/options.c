@@ -198,7 +198,7 @@ static void test_bad_words(void **state)
 static void test_combinations(void **state)
 {
 	(void)state;
-	parse_bad("", "needs --socket PATH or --run COMMAND, see --help");
+	parse_bad("", "needs --socket PATH, --export vduse or --run COMMAND, see --help");
 	parse_bad("--socket s --run r",
 		  "--run: brings its own socket, so it excludes --socket");
 	parse_bad("--run r --block-size 4K --size 1000000",
