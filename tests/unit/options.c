@@ -280,6 +280,7 @@ static void test_json(void **state)
 				  "  \"completion\": \"eventfd\",\n"
 				  "  \"num-queues\": \"8\",\n"
 				  "  \"queue-size\": \"1024\",\n"
+				  "  \"no-packed\": false,\n"
 				  "  \"max-client-memory\": \"1099511627776\",\n"
 				  "  \"max-clients\": \"64\",\n"
 				  "  \"iothreads\": \"1\",\n"
