@@ -26,7 +26,7 @@ _NONE = {"env", "bind", "unbind"}
 # All of these end in cli/execute.py, as sweep does, which is tried.
 _AS_SWEEP = {"run", "ab", "matrix", "match"}
 # With a real fio, or a git history, in tests of their own.
-_ELSEWHERE = {"device": "device.py", "selfcheck": "selfcheck.py", "bisect": "bisect-commits.py"}
+_ELSEWHERE = {"device": "device.py", "selfcheck": "selfcheck.py", "bisect": "bisect-commits.py", "selftest": "stats-selftest.py"}
 
 
 class Json(unittest.TestCase):
@@ -63,7 +63,7 @@ class Json(unittest.TestCase):
         patch = mock.patch.object(replay, "replay", lambda counts, these, wakeup: [replayed.get(name, replay.Outcome(0, 0, 1, 0)) for name, _ in these])
         patch.start()
         self.addCleanup(patch.stop)
-        return {"list": [((), "studies")], "doctor": [((), "checks")], "selftest": [(("--repetitions", 200), "checks")], "percentiles": [((one, "-o", self.dir / "p"), "arms")],
+        return {"list": [((), "studies")], "doctor": [((), "checks")], "percentiles": [((one, "-o", self.dir / "p"), "arms")],
                 "trace": [(self.trace, "stages"), ((*self.trace, "--timeline", 1), "timeline")], "report": [((one,), "arms")], "compare": [((one, two, "--out", self.dir / "c"), "arms")],
                 "history": [(("add", db, one, two), "results"), (("show", db), "series"), (("export", db), "series")],
                 "baseline": [(("add", "b", one), "baselines"), (("list",), "baselines"), (("list", "b"), "baselines"), (("remove", "b"), "baselines")],

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs whose truth is known get the verdict they must get, as often as they must; a false method is noticed."""
 
+import json
+import tempfile
 import unittest
+from pathlib import Path
 
 import fakes
 import numpy as np
@@ -12,7 +15,10 @@ from dataplane_lib.stats import ranks
 
 class SelfTest(unittest.TestCase):
     def test_command(self):
-        done = fakes.dataplane("selftest", "--repetitions", "500", "--seed", "7")
+        with tempfile.TemporaryDirectory() as tmp:
+            done = fakes.dataplane("selftest", "--repetitions", "500", "--seed", "7", "--json", f"{tmp}/json")
+            checks = json.loads((Path(tmp) / "json").read_text())["checks"]
+        self.assertEqual((len(checks), any(c["wrong"] for c in checks)), (len(done.stdout.splitlines()) - 1, False))
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         self.assertIn("equal arms, 6 pairs", done.stdout)
         self.assertIn("all as they must be", done.stdout)
