@@ -90,6 +90,30 @@ class Store(unittest.TestCase):
             names = {name for name, in db.execute("SELECT name FROM results")}
         self.assertLessEqual({f"steady {n}" for n in range(60)} | {f"victim{v} {n}" for v, last in said.items() for n in range(last + 1)}, names)
 
+    def test_one_killed_while_it_makes_the_store(self):
+        rng, made = random.Random(6), 0
+        for n in range(60):
+            if n >= 8 and made:
+                break
+            self.db = self.dir / f"{n}.db"
+            victim = self.writer("victim", 10000)
+            # A process takes a moment to get there; then it is killed within its first transactions.
+            end = time.monotonic() + 20
+            while not self.db.exists() and time.monotonic() < end:
+                time.sleep(0.0005)
+            time.sleep(rng.uniform(0, 0.004))
+            victim.send_signal(signal.SIGKILL)
+            said = victim.communicate()[0].split()
+            made += not said
+            about = dict(name="later", date="d", commit="c", study="s", host="h", fio="f")
+            self.assertTrue(history.append(self.db, about, [(f"arm{k}", "iops", 1.0, None, None, 1, None) for k in range(5)]))
+            with contextlib.closing(sqlite3.connect(self.db)) as db:
+                self.assertEqual(db.execute("PRAGMA integrity_check").fetchone()[0], "ok")
+                counts = dict(db.execute("SELECT r.name, count(f.result) FROM results r LEFT JOIN figures f ON f.result = r.id GROUP BY r.id"))
+            self.assertEqual(set(counts.values()), {5})
+            self.assertLessEqual({f"victim {k}" for k in said}, set(counts))
+        self.assertGreater(made, 0, "none was killed before its first result was in")
+
     def said(self, *args, expected=0):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
