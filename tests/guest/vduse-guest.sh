@@ -52,7 +52,8 @@ find_disk()
 # target ARG...: a target with the device "disk", its process $pid
 target()
 {
-	vhost-user-blk-target --export vduse:disk "$@" 2>target.err &
+	: >target.err
+	vhost-user-blk-target --export vduse:disk "$@" 2>>target.err &
 	pid=$!
 }
 # on_the_bus: when the target has the device; its file is there a moment before its queues are

@@ -66,6 +66,25 @@ target --backend file:image --num-queues 2
 check "the right one takes it" io $disk --rw=randread --size=1m
 check "the target ends" finish
 
+# The kernel waits for an answer only so long, here for a second
+timeout=/sys/devices/virtual/vduse/disk/msg_timeout
+check "served" serve --backend file:image
+echo 1 >$timeout
+kill -STOP $pid
+vdpa dev del disk 2>/dev/null || true
+kill -CONT $pid
+rc=0
+wait $pid || rc=$?
+check "a target that does not answer ends with status 1" test $rc = 1
+check "it has said why" grep -q "vduse disk: the kernel has given the device up" target.err
+waits_for test ! -e /dev/vduse/disk
+check "served again" serve --backend file:image
+echo 1 >$timeout
+killed KILL
+vdpa dev del disk 2>/dev/null || true
+check "one that was taken off the bus without a target is made anew" serve --backend file:image
+check "the target ends" finish
+
 target --backend ram --size 16M
 waits_for test -s /dev/shm/fio-dataplane-vduse-disk
 killed KILL
