@@ -31,11 +31,20 @@ static int open_file(struct vdpa *v, const char *path)
 	v->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (v->fd >= 0)
 		return 0;
-	if (errno == EBUSY)
+	switch (errno) {
+	case EBUSY:
 		return why_not(&v->why, EBUSY, "another process has it open");
-	if (errno == ENOENT)
+	case ENOENT:
 		return why_not(&v->why, ENOENT, "there is no such file (modprobe vhost-vdpa; 'vdpa dev show' lists devices)");
-	return why_not(&v->why, errno, "cannot open it: %s", strerror(errno));
+	case EACCES:
+	case EPERM:
+		return why_not(&v->why, errno, "no permission to open it: be root, or let root give you the file");
+	case EIO:
+		/* The kernel resets it on opening. */
+		return why_not(&v->why, EIO, "it cannot be reset: the daemon behind it is gone, or does not answer");
+	default:
+		return why_not(&v->why, errno, "cannot open it: %s", strerror(errno));
+	}
 }
 
 /* Kernels before 5.19 do not tell; the attempt does then. */
@@ -158,6 +167,20 @@ int vdpa_read_config(struct vdpa *v, void *config, size_t len)
 	return ret;
 }
 
+/*
+ * What is pinned counts against RLIMIT_MEMLOCK, root's too, who may lift it. The kernel says EFAULT then, as
+ * of all that goes wrong with a message.
+ */
+static bool lift_limit(struct rlimit *limit, size_t size)
+{
+	struct rlimit more = *limit;
+
+	more.rlim_cur += size;
+	if (more.rlim_max < more.rlim_cur)
+		more.rlim_max = more.rlim_cur;
+	return !setrlimit(RLIMIT_MEMLOCK, &more);
+}
+
 static int send_mapping(struct vdpa *v, void *base, size_t size, uint64_t iova)
 {
 	struct vhost_msg_v2 msg = {
@@ -171,16 +194,23 @@ static int send_mapping(struct vdpa *v, void *base, size_t size, uint64_t iova)
 		},
 	};
 	struct rlimit limit;
-	ssize_t n = write(v->fd, &msg, sizeof(msg));
+	bool lifted;
+	ssize_t n;
+	int err;
 
+	n = write(v->fd, &msg, sizeof(msg));
 	if (n == sizeof(msg))
 		return 0;
 	if (n >= 0)
 		return why_not(&v->why, EIO, "it takes a part of an IOTLB message");
-	if (errno == ENOMEM && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur < size)
-		return why_not(&v->why, ENOMEM, "%zu MiB of memory are to be pinned, but the limit is %llu MiB (ulimit -l)",
-			       size >> 20, (unsigned long long)limit.rlim_cur >> 20);
-	return why_not(&v->why, errno, "cannot map %zu MiB of memory: %s", size >> 20, strerror(errno));
+	err = errno;
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return why_not(&v->why, err, "the kernel does not map %zu MiB of memory for it", size >> 20);
+	lifted = lift_limit(&limit, size);
+	if (lifted && write(v->fd, &msg, sizeof(msg)) == sizeof(msg))
+		return 0;
+	return why_not(&v->why, lifted ? err : ENOMEM, "the kernel does not map %zu MiB of memory for it%s", size >> 20,
+		       lifted ? "" : ", which may be more than it lets you pin (ulimit -l)");
 }
 
 /**
@@ -253,6 +283,18 @@ int vdpa_start_queue(struct vdpa *v, unsigned int index, const struct vdpa_queue
 }
 
 /**
+ * vdpa_call_on_config - have the device say that its configuration changes, or that it has failed
+ * @v: negotiated
+ * @fd: eventfd, written then
+ *
+ * Return: 0, or a negative errno with @v->why.
+ */
+int vdpa_call_on_config(struct vdpa *v, int fd)
+{
+	return ask(v, VHOST_VDPA_SET_CONFIG_CALL, &fd, "VHOST_VDPA_SET_CONFIG_CALL");
+}
+
+/**
  * vdpa_driver_ok - let the device begin
  * @v: its queues started
  *
@@ -260,7 +302,15 @@ int vdpa_start_queue(struct vdpa *v, unsigned int index, const struct vdpa_queue
  */
 int vdpa_driver_ok(struct vdpa *v)
 {
-	return set_status(v, v->status | VIRTIO_CONFIG_S_DRIVER_OK);
+	int ret = set_status(v, v->status | VIRTIO_CONFIG_S_DRIVER_OK);
+
+	if (ret)
+		return ret;
+	/* The kernel does not pass on that a daemon refuses, or does not answer. */
+	ret = vdpa_status(v);
+	if (ret < 0)
+		return why_not(&v->why, -ret, "VHOST_VDPA_GET_STATUS: %s", strerror(-ret));
+	return ret & VIRTIO_CONFIG_S_DRIVER_OK ? 0 : why_not(&v->why, EIO, "it does not start");
 }
 
 /**

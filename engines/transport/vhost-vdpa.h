@@ -54,6 +54,7 @@ int vdpa_negotiate(struct vdpa *v, uint64_t wanted, uint64_t needed);
 int vdpa_read_config(struct vdpa *v, void *config, size_t len);
 int vdpa_map_memory(struct vdpa *v, void *base, size_t size, uint64_t *iova);
 int vdpa_start_queue(struct vdpa *v, unsigned int index, const struct vdpa_queue *q);
+int vdpa_call_on_config(struct vdpa *v, int fd);
 int vdpa_driver_ok(struct vdpa *v);
 int vdpa_status(const struct vdpa *v);
 void vdpa_close(struct vdpa *v);

@@ -199,6 +199,9 @@ static int set_up(struct shared_device *dev, struct thread_data *td)
 		return ret;
 	if (options(td)->reconnect && !dev->transport->reconnects)
 		return glue_fail(td, EINVAL, "reconnect=1 is for a device of another process, transport=vhost-user");
+	if (dev->limits.block_size % 512)
+		return glue_fail(td, EPROTO, "%s device '%s' says that it has blocks of %u bytes, which is no multiple of 512",
+				 dev->transport->name, dev->key, dev->limits.block_size);
 	if (!dev->limits.max_transfer)
 		return glue_fail(td, EOPNOTSUPP, "%s device '%s' has blocks of %u bytes, but takes no request of as many (size_max)",
 				 dev->transport->name, dev->key, dev->limits.block_size);
@@ -351,6 +354,23 @@ void shared_device_release(struct shared_device *dev, unsigned int index)
 {
 	/* pairs with the acquire in shared_device_claim() */
 	atomic_store_explicit(&dev->claim[index], 0, memory_order_release);
+}
+
+/**
+ * shared_device_fail - report why a device that one process at a time can have cannot be used
+ * @td: the job
+ * @dev: the device
+ * @err: a negative errno
+ * @why: a sentence
+ *
+ * Return: @err.
+ */
+int shared_device_fail(struct thread_data *td, const struct shared_device *dev, int err, const char *why)
+{
+	bool alone = err == -EBUSY && !td->o.create_serialize && !td->o.use_thread;
+
+	return glue_fail(td, -err, "cannot use %s device %s: %s%s", dev->transport->name, dev->key, why,
+			 alone ? "; create_serialize=0 has every process set up a device of its own: use thread=1" : "");
 }
 
 /**

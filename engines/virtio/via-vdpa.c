@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <linux/virtio_config.h>
 #include <linux/virtio_ids.h>
+#include <sys/eventfd.h>
 #include "engines/glue/glue.h"
 #include "engines/transport/vhost-vdpa.h"
 #include "engines/virtio/device.h"
@@ -19,7 +20,7 @@ static int report(struct thread_data *td, const struct shared_device *dev, int e
 {
 	const struct vdpa *v = dev->priv;
 
-	return glue_fail(td, -err, "cannot use vhost-vdpa device %s: %s", dev->key, v->why.text);
+	return shared_device_fail(td, dev, err, v->why.text);
 }
 
 static int read_limits(struct shared_device *dev, struct vdpa *v)
@@ -89,11 +90,24 @@ static int start_queue(struct shared_device *dev, unsigned int index)
 	});
 }
 
+/* A job that sleeps hears of it, as one that polls looks at the status: see vdpa_gone(). */
+static int watch_config(struct shared_device *dev)
+{
+	struct vdpa *v = dev->priv;
+
+	dev->peer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (dev->peer_fd < 0)
+		return why_not(&v->why, errno, "eventfd: %s", strerror(errno));
+	return vdpa_call_on_config(v, dev->peer_fd);
+}
+
 static int vdpa_transport_start(struct shared_device *dev, struct thread_data *td)
 {
 	uint64_t iova;
 	int ret = vdpa_map_memory(dev->priv, dev->arena.base, dev->arena.size, &iova);
 
+	if (!ret && dev->calls)
+		ret = watch_config(dev);
 	if (ret)
 		return report(td, dev, ret);
 	dev->guest_offset = iova - (uintptr_t)dev->arena.base;
@@ -104,16 +118,23 @@ static int vdpa_transport_start(struct shared_device *dev, struct thread_data *t
 	return ret ? report(td, dev, ret) : 0;
 }
 
+/* In a job. A change of the configuration that is no failure, as a new size, is of no interest. */
 static int vdpa_gone(struct shared_device *dev, unsigned int index, const char **why)
 {
-	int status = vdpa_status(dev->priv);
+	int status = vdpa_status(dev->priv), ret;
+	uint64_t count;
 
 	(void)index;
 	if (status < 0) {
 		*why = "the kernel no longer has it";
 		return status;
 	}
-	return virtio_status_fault(status, why);
+	ret = virtio_status_fault(status, why);
+	if (ret)
+		return ret;
+	if (dev->peer_fd >= 0 && read(dev->peer_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		return -errno;
+	return 0;
 }
 
 static void vdpa_transport_close(struct shared_device *dev)
@@ -121,6 +142,8 @@ static void vdpa_transport_close(struct shared_device *dev)
 	if (!dev->priv)
 		return;
 	vdpa_close(dev->priv);
+	if (dev->peer_fd >= 0)
+		close(dev->peer_fd);
 	free(dev->priv);
 }
 

@@ -49,7 +49,7 @@ static const char *key(const struct virtio_options *o)
 static int report(struct thread_data *td, const struct shared_device *dev, int err,
 		  const struct why *why)
 {
-	return glue_fail(td, -err, "cannot use vfio-pci device %s: %s", dev->key, why->text);
+	return shared_device_fail(td, dev, err, why->text);
 }
 
 static int read_limits(struct shared_device *dev, struct virtio_pci *d)
@@ -115,9 +115,6 @@ static int vfio_open(struct shared_device *dev, struct thread_data *td)
 	dev->priv = v;
 	v->config_fd = -1;
 	ret = vfio_pci_open(&v->pci, dev->key);
-	if (ret == -EBUSY && !td->o.create_serialize && !td->o.use_thread)
-		return glue_fail(td, EBUSY, "cannot use vfio-pci device %s: %s; create_serialize=0 has every process set up a device of its own: use thread=1",
-				 dev->key, v->pci.why.text);
 	if (ret)
 		return report(td, dev, ret, &v->pci.why);
 	ret = meet(dev, o);
