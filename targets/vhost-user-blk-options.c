@@ -23,7 +23,7 @@ static const struct option_desc table[] = {
 	{ OPT_FLAG, "no-packed", AT(no_packed),
 	  .help = "do not offer packed rings, which some drivers choose where they can, Linux's among them" },
 	{ OPT_SIZE, "max-client-memory", "SIZE", .def = "1T", .min = 4096, AT(max_client_memory),
-	  .help = "most memory that a client may share, counted from the start of its files; one with more is dropped, or it could take all addresses from the others" },
+	  .help = "most memory that a client may share, counted from the start of its files (with --export vduse, of what it has mapped); one with more is dropped, or it could take all addresses from the others" },
 	{ OPT_U32, "max-clients", "N", .def = "64", .min = 1, .max = 256, AT(max_clients),
 	  .help = "clients that each socket serves at once, 1 to 256, however long they have nothing to do; one more takes the place of one that has not finished its first message, or is refused" },
 	ROWS_THREADS,
@@ -47,7 +47,7 @@ static const struct options_section sections[] = {
 	  "\n"
 	  "\tmodprobe vduse virtio_vdpa\n"
 	  "\tvhost-user-blk-target --export vduse:disk0 --backend file:disk.img &\n"
-	  "\tvdpa dev add name disk0 mgmtdev vduse\n"
+	  "\tuntil vdpa dev add name disk0 mgmtdev vduse; do sleep 0.1; done\n"
 	  "\n"
 	  "With virtio_vdpa it is a disk of this machine, /dev/vda; with vhost_vdpa it is /dev/vhost-vdpa-0, for QEMU, libblkio or fio's virtio-poll engine of this project (transport=vhost-vdpa). Whoever may use /dev/vduse/control, root if nothing else was set, can make one. There is no write cache switch.\n"
 	  "\n"

@@ -36,10 +36,12 @@ int vduse_control_open(void)
 	if (fd >= 0)
 		close(fd);
 	if (err == -ENOENT || err == -ENXIO || err == -ENODEV)
-		return options_error(NULL, "export", "no " CONTROL ": the kernel's VDUSE driver is missing (modprobe vduse; Linux 5.15 or newer)"), err;
-	if (err == -EACCES || err == -EPERM)
-		return options_error(NULL, "export", "cannot open " CONTROL ": %s (be root, or make it yours)", strerror(-err)), err;
-	return options_error(NULL, "export", CONTROL ": %s", strerror(-err)), err;
+		options_error(NULL, "export", "no " CONTROL ": the kernel's VDUSE driver is missing (modprobe vduse; Linux 5.15 or newer)");
+	else if (err == -EACCES || err == -EPERM)
+		options_error(NULL, "export", "cannot open " CONTROL ": %s (be root, or make it yours)", strerror(-err));
+	else
+		options_error(NULL, "export", CONTROL ": %s", strerror(-err));
+	return err;
 }
 
 static int setup_queues(const struct vduse_device *d)

@@ -12,7 +12,8 @@
 
 static int complain(const struct vduse_device *d, const char *what, int ret)
 {
-	return options_error(NULL, NULL, "vduse %s: %s: %s", d->config.name, what, strerror(-ret)), ret;
+	options_error(NULL, NULL, "vduse %s: %s: %s", d->config.name, what, strerror(-ret));
+	return ret;
 }
 
 /* Find out what the driver has negotiated, and check it: the kernel does not. */

@@ -305,6 +305,8 @@ int vduse_ring_state(struct vduse_device *d, struct vduse_vq_state *state)
 	if (v->resumes)
 		ret = start(d, state->index, false);
 	v->resumes = false;
+	if (ret)
+		vduse_give_up(d, ret);
 	if (!vduse_packed(d)) {
 		state->split.avail_index = (__u16)base;
 		return ret;

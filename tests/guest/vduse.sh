@@ -58,8 +58,20 @@ for policy in off busy adaptive; do
 	off) check "one that is not is kicked" test $kicks -gt 100 ;;
 	esac
 done
+serve --backend file:image --export vduse:second --socket socket
+check "another one in the same target" vdpa dev add name second mgmtdev vduse
+check "beside a socket" test -S socket
+check "which vhost-vdpa takes" waits_for test -c /dev/vhost-vdpa-0
+check "the engine writes it" job $write --iodepth=4
+check "Linux finds it on the first" io $disk $write --iodepth=4 --verify_only=1
+vdpa dev del second
+check "the target ends" finish
+check "neither is left" is control ls /dev/vduse
+check "a command is told of the device" vhost-user-blk-target --export vduse:disk --run "test -c \$device && test \$device = /dev/vduse/disk"
+check "without permission" fails "cannot open /dev/vduse/control: Permission denied (be root, or make it yours)" \
+	/usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups vhost-user-blk-target --export vduse:disk
 check "memory, read only, a block size of 4K" serve --backend ram --size 16M --read-only --block-size 4K
 check "it is read only" is 1 cat /sys/block/${disk#/dev/}/ro
 check "its blocks have 4 KiB" is 4096 cat /sys/block/${disk#/dev/}/queue/logical_block_size
 check "the target ends" finish
-' --timeout 280 "${vduse_files[@]}" --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so"
+' --timeout 280 "${vduse_files[@]}" --file "$(command -v setpriv):/usr/bin/setpriv" --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so"

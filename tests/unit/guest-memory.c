@@ -226,6 +226,48 @@ static void test_top_of_memory(void **state)
 	expect_run(&m, 0, 1, NULL, 0);
 }
 
+struct asked {
+	struct guest_memory m;
+	unsigned int times;
+};
+
+/* Knows a page at each multiple of 1 MiB, but none at 0. */
+static const struct guest_region *more(void *arg, uint64_t addr)
+{
+	static char page[4096];
+	struct asked *a = arg;
+
+	a->times++;
+	if (!(addr >> 20) || (addr & 0xfffff) >= sizeof(page))
+		return NULL;
+	a->m.region[a->m.nr] = (struct guest_region) {
+		.guest = addr & ~UINT64_C(0xfffff), .size = sizeof(page), .host = page,
+	};
+	return &a->m.region[a->m.nr++];
+}
+
+/* What is not in the table is asked for, once. */
+static void test_more(void **state)
+{
+	struct asked a = { .m = { .more = more, .arg = &a } };
+	uint64_t len = 8192;
+	char *host = guest_memory_run(&a.m, 0x100ff0, &len);
+
+	(void)state;
+	assert_ptr_equal(host, a.m.region[0].host + 0xff0);
+	assert_int_equal(len, 16);
+	assert_int_equal(a.times, 1);
+	assert_non_null(guest_memory_first(&a.m, 0x100000, 4096));
+	assert_non_null(guest_memory_run(&a.m, 0x100800, &len));
+	assert_int_equal(a.times, 1);
+	assert_non_null(guest_memory_run(&a.m, 0x200000, &len));
+	assert_non_null(guest_memory_run(&a.m, 0x200000, &len));
+	assert_int_equal(a.times, 2);
+	assert_null(guest_memory_run(&a.m, 0x1000, &len));
+	assert_null(guest_memory_run(&a.m, 0x301000, &len));
+	assert_int_equal(a.m.nr, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +279,7 @@ int main(void)
 		cmocka_unit_test(test_full_table),
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_top_of_memory),
+		cmocka_unit_test(test_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
