@@ -3,6 +3,8 @@
 
 import re
 
+from dataplane_lib.model import targets
+
 from .tables import Topic, metric_names
 
 _BASH = r"""# SPDX-License-Identifier: GPL-2.0-only
@@ -59,7 +61,7 @@ _dataplane_words()
 		done
 		;;
 	factors)
-		for path in ${_dataplane_options[vhost-user-blk-target]} ${_dataplane_options[nbd-target]} ${_dataplane_options[ublk-target]}; do
+		for path in ${_dataplane_options[vhost-user-blk-target]} ${_dataplane_options[nbd-target]}; do
 			echo "${path#--}="
 		done | sort -u
 		;;
@@ -229,7 +231,7 @@ def zsh(known):
 
 
 def _fill(text, known, **parts):
-    parts |= {"COMMANDS": " ".join(known.commands), "METRICS": " ".join(metric_names()), "TARGETS": " ".join(t.name for t in known.targets)}
+    parts |= {"COMMANDS": " ".join(known.commands), "METRICS": " ".join(metric_names()), "TARGETS": " ".join(t.name for t in known.targets if t.name != targets.UBLK)}
     return re.sub("@([A-Z_]+)@", lambda m: parts[m[1]], text)
 
 
@@ -262,7 +264,7 @@ def _zsh_specs(page):
         if kind.startswith("words "):
             action = "(" + kind.removeprefix("words ") + ")"
         elif kind == "targets":
-            action = "(vhost-user-blk-target nbd-target ublk-target)"
+            action = "(vhost-user-blk-target nbd-target)"
         else:
             action = "_files" if kind == "files" else f"_dataplane_{kind}"
         takes = re.sub(r"[:\[\]'\\ ]", "", o.arg) or "value"

@@ -27,8 +27,8 @@ fails()
 {
 	local text=$1
 	shift
-	! "$@" >said 2>&1 || { cat said; return 1; }
-	grep -q -e "$text" said || { cat said; return 1; }
+	! "$@" >told 2>&1 || { cat told; return 1; }
+	grep -q -e "$text" told || { cat told; return 1; }
 }
 # serve ARG...: a target in the background, its process $pid
 serve()
@@ -98,7 +98,7 @@ check "the number alone can be given up" ublk-target --device 5 --remove
 check "the device is gone" gone
 check "there is nothing left to remove" fails "5: there is no such device" ublk-target --device 5 --remove
 
-if ublk-target --backend file:disk --aio io_uring --zero-copy --run true 2>said; then
+if ublk-target --backend file:disk --aio io_uring --zero-copy --run true 2>told; then
 	zero_copy=--zero-copy
 	serve --backend file:disk --delay exp:10ms --aio io_uring $zero_copy
 	io /dev/ublkb5 $jobs >fio.out 2>&1 & writer=$!

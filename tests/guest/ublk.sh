@@ -41,8 +41,8 @@ fails()
 {
 	local text=$1
 	shift
-	! "$@" >said 2>&1 || { cat said; return 1; }
-	grep -q -e "$text" said || { cat said; return 1; }
+	! "$@" >told 2>&1 || { cat told; return 1; }
+	grep -q -e "$text" told || { cat told; return 1; }
 }
 # serve ARG...: a target in the background, its device 5, its process $pid
 serve()
@@ -95,7 +95,7 @@ for aio in threads io_uring inline; do
 	check "they read as zeroes" zeroes disk 0 2
 done
 zero_copy="--backend file:disk --aio io_uring --zero-copy"
-if ublk-target $zero_copy --run true 2>said; then
+if ublk-target $zero_copy --run true 2>told; then
 	for depth in 1 32 128; do
 		check "zero copy: verify at depth $depth" on "$zero_copy" $write --ioengine=libaio --iodepth=$depth
 	done
@@ -103,7 +103,7 @@ if ublk-target $zero_copy --run true 2>said; then
 	check "zero copy: FUA, trims" on "$zero_copy" --rw=randtrimwrite --sync=1 --ioengine=libaio --iodepth=8
 	check "zero copy: errors" fails "Input/output error" on "$zero_copy --error-rate 1" --rw=read --ioengine=libaio
 else
-	check "without zero copy in the kernel that is said" grep -q "zero-copy: this kernel.s ublk driver has none: Linux 6.16" said
+	check "without zero copy in the kernel that is said" grep -q "zero-copy: this kernel.s ublk driver has none: Linux 6.16" told
 fi
 check "an error is one" fails "Input/output error" on "--backend ram --error-rate 1" --rw=read --ioengine=libaio
 

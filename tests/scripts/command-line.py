@@ -144,6 +144,7 @@ class CommandLine(unittest.TestCase):
         self.refused("--program foo: no such target; accepted: vhost-user-blk-target, nbd-target", "sweep", self.job, *vary,
                      "--program", "foo")
         self.refused("--program foo: no such target", "ab", self.job, "--a", "poll=off", "--b", "poll=busy", "--program", "foo")
+        self.refused("--program ublk-target: serves a block device, not a socket", "sweep", self.job, *vary, "--program", targets.UBLK)
         job.write_text("[j]\nioengine=nbd\nuri=${uri}\nlat_percentiles=1\n")
         self.refused("engine nbd speaks NBD, and vhost-user-blk-target serves vhost-user: use --program nbd-target",
                      "sweep", self.job, *vary, "--program", targets.VHOST)

@@ -46,6 +46,7 @@ offers poll-max-ns= dataplane sweep --vary poll-m
 offers nbd-target dataplane sweep --program n
 offers '--backend null --poll-grow' dataplane ab --target "'--backend null --poll-g"
 offers per-source nbd-target --poll p
+offers --zero-copy ublk-target --ze
 offers per-source nbd-target --poll = p
 offers file: vhost-user-blk-target --backend f
 offers --max-client-memory vhost-user-blk-target --max

@@ -50,7 +50,9 @@ def embedded(job):
 
 
 def check_program(program):
-    """Refuse a name that is no target; a path, or a guest, may be anything."""
+    """Refuse a name that is no target, or one that is found at no socket; a path, or a guest, may be anything else."""
+    if os.path.basename(program) == UBLK:
+        raise Refused(f"--program {program}: serves a block device, not a socket, so it cannot be started for each run; start it by hand, and give the job file its /dev/ublkbN")
     if os.sep not in program and program not in (*_SPEAKS, guest_arm.PROGRAM):
         raise Refused(f"--program {program}: no such target; accepted: {VHOST}, {NBD}, {guest_arm.PROGRAM} (a QEMU with a guest)")
 
