@@ -45,13 +45,13 @@ static const struct options_section sections[] = {
 	{ "VDUSE DEVICES",
 	  "--export vduse makes a device in the kernel (modprobe vduse, Linux 5.15 or newer) that waits for the vDPA bus:\n"
 	  "\n"
-	  "\tmodprobe vduse virtio_vdpa\n"
+	  "\tmodprobe -a vduse virtio_vdpa\n"
 	  "\tvhost-user-blk-target --export vduse:disk0 --backend file:disk.img &\n"
 	  "\tuntil vdpa dev add name disk0 mgmtdev vduse; do sleep 0.1; done\n"
 	  "\n"
 	  "With virtio_vdpa it is a disk of this machine, /dev/vda; with vhost_vdpa it is /dev/vhost-vdpa-0, for QEMU, libblkio or fio's virtio-poll engine of this project (transport=vhost-vdpa). Whoever may use /dev/vduse/control, root if nothing else was set, can make one. There is no write cache switch.\n"
 	  "\n"
-	  "'vdpa dev del disk0' takes the device off the bus, which is to be done while the target serves it: then the target removes it when it ends. One that ends earlier, or is killed, leaves it in the kernel. Its driver then waits until a target with the same --export, --size, --block-size, --read-only, --num-queues, --queue-size and file goes on with all that was in flight, in the order in which it came; a file in /dev/shm has the record. The kernel waits for 30 s where a driver comes or goes meanwhile, and then gives the device up.\n" },
+	  "'vdpa dev del disk0' takes the device off the bus, which is to be done while the target serves it: then the target removes it when it ends. One that ends earlier, or is killed, leaves it in the kernel. Its driver then waits until a target with the same --export, --size, --block-size, --read-only, --num-queues, --queue-size and file goes on with all that was in flight, in the order in which it came; a file in /dev/shm has the record. The kernel waits for 30 s where a driver comes or goes meanwhile, and then gives the device up: requests in flight must not take longer (--delay), as they end before the driver's memory changes.\n" },
 	{ "EXAMPLES",
 	  "A job file against a device that takes 20 microseconds a request:\n"
 	  "\n"
@@ -61,7 +61,7 @@ static const struct options_section sections[] = {
 	  "\n"
 	  "\tvhost-user-blk-target --socket /tmp/disk --backend ram --size 4G --poll busy --cpus 1\n" },
 	{ "SEE ALSO",
-	  "fio(1), nbd-target(1), ublk-target(1), qemu-storage-daemon(1)\n" },
+	  "fio(1), nbd-target(1), ublk-target(1), qemu-storage-daemon(1), vdpa(8)\n" },
 	{ NULL, NULL },
 };
 

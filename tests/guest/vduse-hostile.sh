@@ -43,5 +43,6 @@ done
 target --backend ram --size 16M --max-client-memory 4K
 on_the_bus
 drive vhost_vdpa
-check "more memory than --max-client-memory" stopped "cannot start the driver.s queues: shared memory exceeds --max-client-memory" unmapped
+check "more memory than --max-client-memory" fails "it does not start" vdpa-client unmapped
+check "for which there is a line" grep -q "cannot start the driver.s queues: shared memory exceeds --max-client-memory" target.err
 ' --timeout 180 "${vduse_files[@]}" --file "$FIO_DATAPLANE/engines/virtio-poll.so:/usr/lib/virtio-poll.so" --file vdpa-client
