@@ -238,15 +238,22 @@ def _vfio():
     return OK, f"vfio-pci: can be used; virtio-blk devices: {', '.join(disks) or 'none'}", ""
 
 
-def _vdpa():
+def _vdpa(root=Path("/")):
     """What transport=vhost-vdpa of virtio-poll.so takes."""
     needs = "only transport=vhost-vdpa needs it: "
-    if not Path("/sys/module/vhost_vdpa").exists():
-        return WARN, "vhost-vdpa: the kernel has not loaded it", f"{needs}modprobe vhost-vdpa, where the kernel has the module"
-    nodes = sorted(Path("/dev").glob("vhost-vdpa-*"))
-    if not nodes:
-        return WARN, "vhost-vdpa: no device", f"{needs}vdpa dev add, or for one that another driver has /sys/bus/vdpa/drivers"
+    if not (root / "sys/module/vhost_vdpa").exists():
+        if _has_module("vhost_vdpa"):
+            return OK, "vhost-vdpa: driver not loaded (modprobe vhost-vdpa, for transport=vhost-vdpa)", ""
+        return WARN, "vhost-vdpa: no driver in this kernel", f"{needs}Linux with CONFIG_VHOST_VDPA"
+    nodes = sorted((root / "dev").glob("vhost-vdpa-*"))
     closed = [str(node) for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
     if closed:
         return WARN, f"vhost-vdpa: no permission to open {', '.join(closed)}", f"{needs}be root, or let root give you the file"
-    return OK, f"vhost-vdpa: {', '.join(map(str, nodes))}", ""
+    if nodes:
+        return OK, f"vhost-vdpa: {', '.join(map(str, nodes))}", ""
+    for device in sorted((root / "sys/bus/vdpa/devices").glob("*")):
+        driver = device / "driver"
+        if driver.exists():
+            return (WARN, f"vhost-vdpa: no device; {driver.resolve().name} has {device.name}",
+                    f"{needs}write {device.name} to {driver}/unbind, then to {device.parent.parent}/drivers/vhost_vdpa/bind")
+    return WARN, "vhost-vdpa: no device", f"{needs}vdpa dev add; {targets.VHOST} --export vduse makes one without hardware"
