@@ -45,7 +45,7 @@ static inline void note(struct ublk_queue *q, enum trace_event event, uint64_t t
 		trace_note(q->trace, event, q->number, tag, 0);
 }
 
-/* The ring has an entry for each tag, and a tag is in one command at a time: else the driver is mad. */
+/* The ring has an entry for each tag, and a tag is in one command at a time, unless the driver is at fault. */
 static void put_command(struct ublk_queue *q, unsigned int op, unsigned int tag, int result)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&q->ring);
@@ -145,7 +145,7 @@ static unsigned int flags_of(enum request_kind kind, uint32_t op_flags)
 	return flags;
 }
 
-/* What a driver with its wits about it never asks for */
+/* Refuse what the driver should never ask for. */
 static int check(const struct ublk_queue *q, const struct blk_request *r)
 {
 	uint64_t size = q->backend->size;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # ublk-target is killed while fio and a file system write, and started again: it takes its
 # device over, and nothing that was acknowledged is lost.
-# timeout: 300
+# timeout: 600
 . "$(dirname "$0")/guest.sh"
 
 requires_built targets/ublk-target
@@ -117,4 +117,4 @@ check "memory is not taken over, but the number is" serve --backend ram --size 1
 kill $pid
 check "the target ends" wait $pid
 check "the device is gone" gone
-' --timeout 280 --file "$FIO_DATAPLANE/targets/ublk-target" --file /etc/mke2fs.conf:/etc/mke2fs.conf "${files[@]}"
+' --timeout 580 --file "$FIO_DATAPLANE/targets/ublk-target" --file /etc/mke2fs.conf:/etc/mke2fs.conf "${files[@]}"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # ublk-target in the guest: fio's own engines and a file system on /dev/ublkbN, which is gone
 # when the target ends, however that comes.
-# timeout: 300
+# timeout: 600
 . "$(dirname "$0")/guest.sh"
 
 requires_built targets/ublk-target
@@ -50,6 +50,15 @@ serve()
 	ublk-target --device 5 "$@" 2>target.err &
 	pid=$!
 	waits_for test -b /dev/ublkb5
+}
+# idle: of three seconds the target takes less than 1 %
+idle()
+{
+	local before after
+	before=$(awk "{ print \$14 + \$15 }" /proc/$pid/stat)
+	sleep 3
+	after=$(awk "{ print \$14 + \$15 }" /proc/$pid/stat)
+	[ $((after - before)) -lt 3 ] || { echo "$((after - before)) ticks"; return 1; }
 }
 gone()
 {
@@ -124,6 +133,7 @@ mount -t ext4 /dev/ublkb5 /mnt
 rmdir /mnt/lost+found || true
 check "the tree is what it was" diff -r tree /mnt
 umount /mnt
+check "an idle target takes no CPU" idle
 kill $pid
 check "the target ends" wait $pid
 check "the device is gone" gone
@@ -169,4 +179,4 @@ chmod 777 .
 check "an unprivileged user" /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups ublk-target --backend ram --size 64M \
 	--run "until [ -w \$device ]; do sleep 0.1; done; fio --name=io --filename=\$device --allow_file_create=0 --direct=1 --ioengine=libaio --iodepth=16 --size=4m $write"
 check "the device is gone" gone
-' --timeout 280 --file "$target" --file tree.tar --file /etc/mke2fs.conf:/etc/mke2fs.conf "${files[@]}"
+' --timeout 580 --file "$target" --file tree.tar --file /etc/mke2fs.conf:/etc/mke2fs.conf "${files[@]}"
