@@ -97,11 +97,13 @@ demo: all
 	@scripts/install-deps run
 	scripts/dataplane run poll-max-ns --short
 
+# Most tests wait more than they compute.
+parallel = $(shell expr 2 '*' $$(nproc))
 check: tests
-	@B=$(B) tests/run -j 2
+	@B=$(B) tests/run -j $(parallel)
 
 check-full: tests
-	@B=$(B) CHECK_FULL=1 FIO_SRCS='$(FIO_SRCS)' tests/run -j 2
+	@B=$(B) CHECK_FULL=1 FIO_SRCS='$(FIO_SRCS)' tests/run -j $(parallel)
 
 check-guest: all
 	@scripts/install-deps guest

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A log of a run that was written can be replayed, and does the same again.
+# alone: it looks at counters right when fio ends
 . "$(dirname "$0")/../fio.sh"
 
 start_target --backend ram --size 16M --stats stats.json
