@@ -270,12 +270,15 @@ static int make(struct ublk_device *d)
 
 static int begin_recovery(struct ublk_device *d)
 {
-	return ublk_start_recovery(d->control, &d->info);
+	int ret = ublk_start_recovery(d->control, &d->info);
+
+	/* Linux 6.12 says so if it has been begun already, by a target that was killed before the end. */
+	return ret == -EINVAL ? 0 : ret;
 }
 
 /*
  * The kernel has kept all requests that were not answered, and gives them to us: there is none that
- * was answered and is not in the file. If this fails, the device stays as it was found.
+ * was answered and is not in the file. If this fails, the device goes on waiting.
  */
 static int take_over(struct ublk_device *d)
 {
