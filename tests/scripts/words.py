@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The summary in words says what the figures say, whatever they are."""
 
+import copy
 import unittest
 
 import fakes
@@ -26,6 +27,13 @@ class Words(unittest.TestCase):
         self.assertRegex(text, r"^No significant difference in IOPS over x 1 to 8: -1\.0 % to \+2\.0 % \(95 % CI -\d\.\d % to \+\d\.\d %\)\.$")
         self.assertNotIn("pay", text)
         self.assertRegex(summary.sentences(fakes.result([100, 101], spread=0.03))[-1], r"With 4 runs per arm a change of \d\.\d % in IOPS is found 4 times in 5")
+
+    def test_arms_of_unlike_runs(self):
+        """All arms had four; one of them loses a run, then the baseline does."""
+        result = fakes.result([100, 101, 99], spread=0.03)
+        for arm in result["arms"][2], result["arms"][0]:
+            result["runs"].remove(next(run for run in result["runs"] if run["arm"] == arm["name"]))
+            self.assertRegex(summary.sentences(copy.deepcopy(result))[-1], r"^With 3 to 4 runs per arm ")
 
     def test_found_but_small(self):
         """2 % is a difference where runs are half a per cent apart."""

@@ -95,22 +95,29 @@ def _left_out(result):
     return f" ({left} of {len(result['runs'])} left out, as the distance between the CPUs was not the usual one)" if left else ""
 
 
+def _had(result, arms, metric):
+    """'2 to 3 runs per arm': how many of ARMS, and of what they are compared with, were judged."""
+    known = judged.figures(result, metric.key)
+    n = [len(known.get(name) or ()) for arm in arms for name in (arm["name"], arm["against"])]
+    return f"{units.counted(n[0], 'run') if min(n) == max(n) else f'{min(n)} to {max(n)} runs'} per arm"
+
+
 def _power(result, metric):
     """The smallest change that so many runs could have found; nothing where every arm differs."""
     known = result["grid"]["smallest"]
     open_ = [a for a in result["arms"] if (c := judged.found(a, metric.key)) and not c.direction]
     if not open_:
         return []
-    fewest = min(judged.found(a, metric.key).n for a in open_)
+    had = f"With {_had(result, open_, metric)}{_left_out(result)}"
     if known is None:
-        return [f"With {units.counted(fewest, 'run')} per arm{_left_out(result)} every change is inconclusive. Use --repeats 5."]
+        return [f"{had} every change is inconclusive. Use --repeats 5."]
     if result["grid"]["kind"] != "ratio":
         size = _figure(known, metric)
     elif known >= _HUGE:
-        return [f"With {units.counted(fewest, 'run')} per arm{_left_out(result)} no change below {_HUGE} % is found reliably. Use --repeats 5."]
+        return [f"{had} no change below {_HUGE} % is found reliably. Use --repeats 5."]
     else:
         size = units.rounded(known).removeprefix("+")
-    return [f"With {units.counted(fewest, 'run')} per arm{_left_out(result)} a change of {size} in {metric.label} is found 4 times in 5; smaller ones need more --repeats."]
+    return [f"{had} a change of {size} in {metric.label} is found 4 times in 5; smaller ones need more --repeats."]
 
 
 def _costs(result, metric):

@@ -49,7 +49,8 @@ def drawn(pyplot, caption, function, data, name, keep=None):
 def _main(result):
     """(caption, function) of the picture that the study is about."""
     metric = metrics.BY_KEY[result["study"]["primary"]]
-    bars = f"{metric.label}: the median of the runs, bars from the lowest run to the highest"
+    middle = "mean" if result["grid"]["kind"] == "ratio" else "median"
+    bars = f"{metric.label}: the {middle} of the runs, bars from the lowest run to the highest"
     grey = "; grey: the baseline's range" if shape.outside(result) else ""
     return ((f"{bars}{grey}.", _upright) if shape.along(result) else
             (f"{bars}; shaded: the baseline's range. Right: CPU per I/O.", _lying))
@@ -268,7 +269,7 @@ def _cpu(axis, result, places, tips):
             axis.axhline(shape.value(base, "target_cpu"), color=MUTED,
                          linestyle=_DASHES[i % len(_DASHES)])
     axis.set_ylim(bottom=0)
-    axis.set_ylabel("target CPU, % of one\ndark: user, light: system")
+    axis.set_ylabel("target CPU, % of one\nstrong: user, pale: system")
 
 
 def _changes(result):
