@@ -49,7 +49,8 @@ def drawn(pyplot, caption, function, data, name, keep=None):
 def _main(result):
     """(caption, function) of the picture that the study is about."""
     metric = metrics.BY_KEY[result["study"]["primary"]]
-    middle = "mean" if result["grid"]["kind"] == "ratio" else "median"
+    # Arms that are judged in pairs have no grid.
+    middle = "mean" if result.get("grid", {}).get("kind") == "ratio" else "median"
     bars = f"{metric.label}: the {middle} of the runs, bars from the lowest run to the highest"
     grey = "; grey: the baseline's range" if shape.outside(result) else ""
     return ((f"{bars}{grey}.", _upright) if shape.along(result) else
