@@ -44,7 +44,8 @@ endif
 # A system directory's warnings are not ours; fio's own files find each other
 # by quoted names beside themselves.
 FIO_CFLAGS = -isystem $(FIO_HEADERS) -include $(FIO_HEADERS)/config-host.h \
-	     -DFIO_BUILT_FOR='"$(FIO_VERSION)"'
+	     -DFIO_BUILT_FOR='"$(FIO_VERSION)"' \
+	     $(if $(shell grep -l num_range $(FIO_HEADERS)/thread_options.h 2>/dev/null),-DFIO_HAS_NUM_RANGE)
 
 # What is there to build, by where it lies.
 engines := $(wildcard engines/*.c)

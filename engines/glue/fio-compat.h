@@ -10,8 +10,11 @@
 #include "fio.h"
 #include "optgroup.h"
 
-/* fio-3.36 and later may trim several ranges at once, in a buffer of their own. */
-#if FIO_IOOPS_VERSION >= 33
+/*
+ * fio-3.37 and later may trim several ranges at once, in a buffer of their own. The version of the
+ * interface is 3.36's, so the Makefile looks for the option.
+ */
+#ifdef FIO_HAS_NUM_RANGE
 #define job_trim_ranges(td)	((td)->o.num_range)
 #else
 #define job_trim_ranges(td)	1

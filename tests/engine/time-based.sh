@@ -11,7 +11,7 @@ fio_passes --name=job --rw=randread --bs=4k --iodepth=16 --time_based --runtime=
 holds fio.json "450 <= jobs[0]['read']['runtime'] < 5000" "jobs[0]['read']['total_ios'] > 0"
 fio_passes --name=job --rw=randwrite --bs=4k --iodepth=16 --time_based --runtime=500ms --verify=crc32c
 fio_passes --name=job --rw=randread --bs=4k --rate_iops=2000 --time_based --runtime=20 \
-	--steadystate=iops:90% --steadystate_duration=1s
+	--steadystate=iops:90% --steadystate_duration=2s
 holds fio.json "jobs[0]['job_runtime'] < 15000"
 fio_passes --name=job --rw=randread --bs=4k --iodepth=16 --latency_target=100ms \
 	--latency_window=100ms --latency_percentile=50 --time_based --runtime=1
