@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Polling for ever, and what it takes. With many sources most are idle, and a look at each in every
+ * Polling without end, and what it takes. With many sources most are idle, and a look at each in every
  * pass would be most of a request's time. So those that have been idle for HOT_NS are cold: a pass
  * looks at all others, and at a few of these, in turn. A cold source is looked at
  *
@@ -34,7 +34,7 @@
 #define COLD_EACH_NS		256
 
 /**
- * iothread_count_polling - bring the time spent polling for ever up to date
+ * iothread_count_polling - bring the time spent polling without end up to date
  * @it: the iothread; called in it when that begins or ends, and for a look at its figures
  *
  * A thread that polls for ever reads no clock for it. Its time is its handlers', which some
