@@ -357,6 +357,41 @@ void shared_device_release(struct shared_device *dev, unsigned int index)
 }
 
 /**
+ * shared_device_describe - fill in what a device is, from its configuration
+ * @dev: features, limits and max_queues are set, the last to 0 where it says that it has none
+ * @config: as the device has it
+ * @features: negotiated
+ * @most: queues that its transport knows of
+ *
+ * VIRTIO 1.2, 5.2.4.
+ */
+void shared_device_describe(struct shared_device *dev, const struct virtio_blk_config *config,
+			    uint64_t features, unsigned int most)
+{
+	unsigned int queues = features >> VIRTIO_BLK_F_MQ & 1 ? le16toh(config->num_queues) : 1;
+
+	dev->features = features;
+	blk_limits_read(&dev->limits, config, features);
+	dev->max_queues = queues < most ? queues : most;
+}
+
+/**
+ * shared_queue_parts - where a queue is in the memory of its device
+ * @dev: the device, its memory there
+ * @index: which queue
+ *
+ * Return: addresses here; the device adds guest_offset.
+ */
+struct vq_parts shared_queue_parts(const struct shared_device *dev, unsigned int index)
+{
+	struct blk_shape shape = shared_device_shape(dev);
+	struct vq_driver ring;
+
+	blk_queue_ring(&ring, dev->queue[index].mem, &shape);
+	return vq_driver_parts(&ring);
+}
+
+/**
  * shared_device_fail - report why a device that one process at a time can have cannot be used
  * @td: the job
  * @dev: the device

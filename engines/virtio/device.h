@@ -85,6 +85,9 @@ static inline struct blk_shape shared_device_shape(const struct shared_device *d
 struct shared_device *shared_device_get(struct thread_data *td);
 int shared_device_claim(struct shared_device *dev, struct thread_data *td, unsigned int *index);
 void shared_device_release(struct shared_device *dev, unsigned int index);
+void shared_device_describe(struct shared_device *dev, const struct virtio_blk_config *config,
+			    uint64_t features, unsigned int most);
+struct vq_parts shared_queue_parts(const struct shared_device *dev, unsigned int index);
 int shared_device_fail(struct thread_data *td, const struct shared_device *dev, int err, const char *why);
 int virtio_status_fault(uint8_t status, const char **why);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include <limits.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_ids.h>
 #include <sys/eventfd.h>
@@ -30,11 +31,7 @@ static int read_limits(struct shared_device *dev, struct vdpa *v)
 
 	if (ret)
 		return ret;
-	dev->features = v->features;
-	blk_limits_read(&dev->limits, &config, v->features);
-	dev->max_queues = v->features >> VIRTIO_BLK_F_MQ & 1 ? le16toh(config.num_queues) : 1;
-	if (v->max_queues && dev->max_queues > v->max_queues)
-		dev->max_queues = v->max_queues;
+	shared_device_describe(dev, &config, v->features, v->max_queues ? v->max_queues : UINT_MAX);
 	if (!dev->max_queues)
 		return why_not(&v->why, EPROTO, "it says that it has no queue");
 	dev->max_queue_size = v->max_queue_size;
@@ -73,13 +70,9 @@ static int vdpa_transport_open(struct shared_device *dev, struct thread_data *td
 
 static int start_queue(struct shared_device *dev, unsigned int index)
 {
-	struct blk_shape shape = shared_device_shape(dev);
-	struct shared_queue *q = &dev->queue[index];
-	struct vq_driver ring;
-	struct vq_parts parts;
+	const struct shared_queue *q = &dev->queue[index];
+	const struct vq_parts parts = shared_queue_parts(dev, index);
 
-	blk_queue_ring(&ring, q->mem, &shape);
-	parts = vq_driver_parts(&ring);
 	return vdpa_start_queue(dev->priv, index, &(struct vdpa_queue) {
 		.num = dev->queue_size,
 		.desc = (uintptr_t)parts.desc + dev->guest_offset,

@@ -61,11 +61,7 @@ static int read_limits(struct shared_device *dev, struct virtio_pci *d)
 				     sizeof(config_fields) / sizeof(*config_fields));
 	if (ret)
 		return ret;
-	dev->features = d->features;
-	blk_limits_read(&dev->limits, &config, d->features);
-	dev->max_queues = d->features >> VIRTIO_BLK_F_MQ & 1 ? le16toh(config.num_queues) : 1;
-	if (dev->max_queues > d->max_queues)
-		dev->max_queues = d->max_queues;
+	shared_device_describe(dev, &config, d->features, d->max_queues);
 	if (!dev->max_queues)
 		return why_not(&d->why, EPROTO, "it says that it has no queue");
 	dev->max_queue_size = virtio_pci_queue_size(d, 0);
@@ -154,21 +150,16 @@ static int set_vectors(struct shared_device *dev, struct thread_data *td)
 
 static int start_queue(struct shared_device *dev, unsigned int index)
 {
-	struct blk_shape shape = shared_device_shape(dev);
-	struct shared_queue *q = &dev->queue[index];
+	const struct vq_parts parts = shared_queue_parts(dev, index);
 	struct vfio_device *v = dev->priv;
-	struct vq_driver ring;
-	struct vq_parts parts;
 
-	blk_queue_ring(&ring, q->mem, &shape);
-	parts = vq_driver_parts(&ring);
 	return virtio_pci_start_queue(&v->virtio, index, &(struct virtio_pci_queue) {
 		.num = dev->queue_size,
 		.desc = (uintptr_t)parts.desc + dev->guest_offset,
 		.driver = (uintptr_t)parts.driver + dev->guest_offset,
 		.device = (uintptr_t)parts.device + dev->guest_offset,
 		.vector = dev->calls ? index : VIRTIO_MSI_NO_VECTOR,
-	}, &q->doorbell);
+	}, &dev->queue[index].doorbell);
 }
 
 static int vfio_start(struct shared_device *dev, struct thread_data *td)

@@ -37,7 +37,7 @@
  * iothread_count_polling - bring the time spent polling without end up to date
  * @it: the iothread; called in it when that begins or ends, and for a look at its figures
  *
- * A thread that polls for ever reads no clock for it. Its time is its handlers', which some
+ * A thread that polls without end reads no clock for it. Its time is its handlers', which some
  * turns tell, or it is that of polling; the CPU time given to others counts as well.
  */
 void iothread_count_polling(struct iothread *it)

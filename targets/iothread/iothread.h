@@ -95,7 +95,7 @@ struct iothread_stats {
 	counter_t poll_ns;
 	counter_t poll_hits;		/* polling phases that found work */
 	counter_t poll_misses;		/* polling phases that ran out */
-	counter_t yields;		/* polling for ever, to others that wanted the CPU */
+	counter_t yields;		/* polling without end, to others that wanted the CPU */
 	counter_t waits;		/* for events, however long; most may be there already */
 	counter_t wakeups;		/* waits that ended with work */
 	counter_t sleeps;		/* waits in which the thread slept: as iothread_sample() saw it */
@@ -125,7 +125,7 @@ struct iothread_stats {
  * armed only while the thread sleeps. Up to @nr_awake follow those that have just been
  * added, or had work, and are to be armed before the next wait. The rest is armed and left to
  * epoll: a turn of the loop never walks over it. Of those polled, the first @nr_hot are looked at
- * in each pass; the others have been idle while the thread polls for ever, see busy.c.
+ * in each pass; the others have been idle while the thread polls without end, see busy.c.
  */
 struct iothread {
 	char name[16];
@@ -145,12 +145,12 @@ struct iothread {
 	unsigned int next;		/* which to poll, one by one */
 	unsigned int next_cold;		/* which to poll of those that have been idle for long */
 	unsigned int looked_cold;	/* looks at these since @cold_ns */
-	uint64_t cold_ns;		/* polling for ever: when their present period began */
+	uint64_t cold_ns;		/* polling without end: when their present period began */
 	unsigned int unclocked;		/* passes until the clock is read again */
 	bool polled_armed;		/* some of those polled are armed */
 	uint64_t now;			/* the clock as last read */
 	uint64_t look_ns;		/* when to look at those that are not polled */
-	struct crowd crowd;		/* of a thread that polls for ever */
+	struct crowd crowd;		/* of a thread that polls without end */
 	uint64_t idle_ns;		/* when the first of those polled may have been idle too long */
 	int epoll_fd;
 	struct guard guard;		/* of calls that a peer could make wait */
@@ -159,7 +159,7 @@ struct iothread {
 	struct deferred *deferred;
 	unsigned int in_flight;		/* requests at the backends, each to be finished here */
 	uint64_t wakeup_cost_ns;	/* CPU time to burn after a sleep */
-	uint64_t forever_since;		/* polls for ever since then, by the clock; 0 while it does not */
+	uint64_t forever_since;		/* polls without end since then, by the clock; 0 while it does not */
 	uint64_t worked_ns;		/* of that, estimated to be its handlers', and not accounted for yet */
 	unsigned int untimed;		/* turns until the handlers' time is taken */
 	uint64_t first_switches;	/* voluntary ones of the thread before it entered its loop */
