@@ -25,7 +25,7 @@ def add(command, result):
 
 def _sides(args, result):
     """The directories of the results before, and after."""
-    if sum(map(bool, (args.base, args.before, args.result and not args.base))) > 1 or (args.before and not args.after and args.result):
+    if sum(map(bool, (args.base, args.before, args.result and not args.base))) > 1:
         raise Refused("compare: give two results, or --before and --after, or --base and results")
     if args.base:
         after = [*args.result, *args.after]
