@@ -44,6 +44,24 @@ is()
 	got=$("$@")
 	[ "$got" = "$want" ] || { echo "$* is $got, should be $want"; return 1; }
 }
+# fails TEXT COMMAND ARG...: it must fail, saying so
+fails()
+{
+	local text=$1
+	shift
+	! "$@" >/tmp/heard 2>&1 || { cat /tmp/heard; return 1; }
+	grep -q -e "$text" /tmp/heard || { cat /tmp/heard; return 1; }
+}
+# waits_for COMMAND ARG...: it succeeds within $patience tenths of a second, by default 20 s
+waits_for()
+{
+	local n=0
+	until "$@"; do
+		n=$((n + 1))
+		[ $n -lt ${patience:-200} ] || return 1
+		sleep 0.1
+	done
+}
 # io DISK ARG...: fio on a whole disk, by default 4 KiB requests, 16 in flight
 io()
 {

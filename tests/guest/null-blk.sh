@@ -64,7 +64,7 @@ for aio in "io_uring --iopoll" "io_uring --sqpoll" "io_uring --iopoll --sqpoll";
 	check "$aio: discards" behind "$aio" --name=job --rw=trim --size=2m
 done
 check "--hybrid-iopoll works, or is refused with the kernel that has it" sh -c "/dp/targets/vhost-user-blk-target --backend file:$disk --direct --aio io_uring --hybrid-iopoll \
-	--run true 2>/tmp/said || grep -q \"Linux 6.13 and later\" /tmp/said"
+	--run true 2>/tmp/refused || grep -q \"Linux 6.13 and later\" /tmp/refused"
 check "down" null_blk down
 disk=$(null_blk up memory_backed=1 size=64M poll_queues=0)
 check "a device without poll queues is refused" refuses "poll queues" \

@@ -14,22 +14,7 @@ done
 # shellcheck disable=SC2016 # expanded in the guest
 guest '
 modprobe ublk_drv
-waits_for()
-{
-	local n=0
-	until "$@"; do
-		n=$((n + 1))
-		[ $n -lt 300 ] || return 1
-		sleep 0.1
-	done
-}
-fails()
-{
-	local text=$1
-	shift
-	! "$@" >told 2>&1 || { cat told; return 1; }
-	grep -q -e "$text" told || { cat told; return 1; }
-}
+patience=300
 # serve ARG...: a target in the background, its process $pid
 serve()
 {

@@ -26,24 +26,6 @@ on()
 	shift
 	ublk-target --size 64M --stats stats.json $options --run "fio --name=io --filename=\$device --allow_file_create=0 --direct=1 --bs=4k --size=2m $*"
 }
-# waits_for COMMAND ARG...: it succeeds within 20 s
-waits_for()
-{
-	local n=0
-	until "$@"; do
-		n=$((n + 1))
-		[ $n -lt 200 ] || return 1
-		sleep 0.1
-	done
-}
-# fails TEXT COMMAND ARG...: it must fail, saying so
-fails()
-{
-	local text=$1
-	shift
-	! "$@" >told 2>&1 || { cat told; return 1; }
-	grep -q -e "$text" told || { cat told; return 1; }
-}
 # serve ARG...: a target in the background, its device 5, its process $pid
 serve()
 {

@@ -20,22 +20,6 @@ job()
 {
 	fio --name=job --ioengine=external:/usr/lib/virtio-poll.so --transport=vhost-vdpa --device=/dev/vhost-vdpa-0 --stuck_timeout=20 "$@"
 }
-fails()
-{
-	local text=$1
-	shift
-	! "$@" >heard 2>&1 || { cat heard; return 1; }
-	grep -q -e "$text" heard || { cat heard; return 1; }
-}
-waits_for()
-{
-	local n=0
-	until "$@"; do
-		n=$((n + 1))
-		[ $n -lt 200 ] || return 1
-		sleep 0.1
-	done
-}
 # drive WHO: that driver takes the disk from the one that has it
 drive()
 {

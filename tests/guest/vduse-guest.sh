@@ -16,23 +16,6 @@ mkdir -m 1777 /dev/shm
 for module in vduse vhost_vdpa virtio_vdpa; do
 	modprobe $module
 done
-waits_for()
-{
-	local n=0
-	until "$@"; do
-		n=$((n + 1))
-		[ $n -lt 200 ] || return 1
-		sleep 0.1
-	done
-}
-# fails TEXT COMMAND ARG...: it must fail, saying so
-fails()
-{
-	local text=$1
-	shift
-	! "$@" >said 2>&1 || { cat said; return 1; }
-	grep -q -e "$text" said || { cat said; return 1; }
-}
 bus=/sys/bus/vdpa
 # drive WHO: that driver takes the device from the one that has it; none for nobody
 drive()

@@ -28,24 +28,6 @@ job()
 {
 	fio --name=job --ioengine=external:/usr/lib/virtio-poll.so --transport=vfio-pci --device=$bdf --stuck_timeout=20 "$@"
 }
-# fails TEXT COMMAND ARG...: it must fail, saying so
-fails()
-{
-	local text=$1
-	shift
-	! "$@" >heard 2>&1 || { cat heard; return 1; }
-	grep -q -e "$text" heard || { cat heard; return 1; }
-}
-# waits_for COMMAND ARG...: it succeeds within 20 s
-waits_for()
-{
-	local n=0
-	until "$@"; do
-		n=$((n + 1))
-		[ $n -lt 200 ] || return 1
-		sleep 0.1
-	done
-}
 # figure NAME FILE: what dp_stats= left of it
 figure()
 {
