@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""tls_proxy.py DIR TARGET
+"""tls_proxy.py DIR COMMAND...
 
-Stands between clients and an NBD server on the socket TARGET. stdin has a line for each
+Stands between clients and an NBD server for each, COMMAND on a socket that is its stdin and
+stdout: one that aborts when its client goes takes no other along. stdin has a line for each
 socket in DIR, "NAME BYTES stall|close|dribble": so many bytes of the server's pass, of each
 connection, and then none, the connection is closed, or what is there passes byte by byte.
 """
 
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -37,11 +39,12 @@ def run(*args):
         pass
 
 
-def serve(listener, target_path, left, then):
+def serve(listener, command, left, then):
     while True:
         client, _ = listener.accept()
-        target = socket.socket(socket.AF_UNIX)
-        target.connect(target_path)
+        target, far = socket.socketpair()
+        subprocess.Popen(command, stdin=far, stdout=far)
+        far.close()
         threading.Thread(target=run, args=(client, target, sys.maxsize, "close"), daemon=True).start()
         threading.Thread(target=run, args=(target, client, left, then), daemon=True).start()
 
@@ -54,7 +57,7 @@ def main():
         listener.bind(os.path.join(sys.argv[1], name))
         listener.listen()
         threads.append(threading.Thread(target=serve, daemon=True,
-                                        args=(listener, sys.argv[2], int(left), then)))
+                                        args=(listener, sys.argv[2:], int(left), then)))
     for thread in threads:
         thread.start()
     for thread in threads:
